@@ -1,0 +1,141 @@
+//! Who may enter a race: ids that parse back, and receipts.
+
+use crate::Isa;
+use serde::{Deserialize, Serialize, de};
+use std::fmt;
+use std::str::FromStr;
+
+/// Where a contender comes from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Family {
+    /// A kernel of `proofmark-ops`.
+    Native,
+    /// A deliberately wrong kernel that the gate must refuse; never measured.
+    Mutant,
+    /// Another library.
+    Peer,
+    /// The user's own.
+    Plugin,
+}
+
+impl Family {
+    /// Every family.
+    pub const ALL: [Family; 4] = [Family::Native, Family::Mutant, Family::Peer, Family::Plugin];
+
+    /// The word in ids.
+    pub fn name(self) -> &'static str {
+        match self {
+            Family::Native => "native",
+            Family::Mutant => "mutant",
+            Family::Peer => "peer",
+            Family::Plugin => "plugin",
+        }
+    }
+}
+
+/// The name of a contender: `native/simd@avx512`, `peer/pytorch`, `plugin/acme`.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct ContenderId {
+    /// Where it comes from.
+    pub family: Family,
+    /// Its name within the family; for kernels, the idea.
+    pub name: String,
+    /// The path it runs, where it has several.
+    pub isa: Option<Isa>,
+}
+
+impl ContenderId {
+    /// The id of one of our kernels on one path.
+    pub fn native(name: &str, isa: Isa) -> ContenderId {
+        ContenderId { family: Family::Native, name: name.to_owned(), isa: Some(isa) }
+    }
+
+    /// The id of a mutant.
+    pub fn mutant(name: &str) -> ContenderId {
+        ContenderId { family: Family::Mutant, name: name.to_owned(), isa: None }
+    }
+}
+
+impl fmt::Display for ContenderId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}/{}", self.family.name(), self.name)?;
+        match self.isa {
+            Some(isa) => write!(f, "@{isa}"),
+            None => Ok(()),
+        }
+    }
+}
+
+/// Why a text is not a contender's id.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "`{0}` is not a contender: write `native/<kernel>[@isa]`, `peer/<name>` or `plugin/<name>`"
+)]
+pub struct ParseContenderError(pub String);
+
+impl FromStr for ContenderId {
+    type Err = ParseContenderError;
+
+    fn from_str(text: &str) -> Result<ContenderId, ParseContenderError> {
+        let bad = || ParseContenderError(text.to_owned());
+        let (family, rest) = text.split_once('/').ok_or_else(bad)?;
+        let family =
+            Family::ALL.into_iter().find(|known| known.name() == family).ok_or_else(bad)?;
+        let (name, isa) = match rest.split_once('@') {
+            Some((name, isa)) => (name, Some(isa.parse().map_err(|_| bad())?)),
+            None => (rest, None),
+        };
+        let is_plain = |c: char| c.is_ascii_alphanumeric() || "._+-".contains(c);
+        if name.is_empty() || name.len() > 128 || !name.chars().all(is_plain) {
+            return Err(bad());
+        }
+        Ok(ContenderId { family, name: name.to_owned(), isa })
+    }
+}
+
+impl Serialize for ContenderId {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
+
+impl<'de> Deserialize<'de> for ContenderId {
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<ContenderId, D::Error> {
+        let text = String::deserialize(deserializer)?;
+        text.parse().map_err(de::Error::custom)
+    }
+}
+
+/// What a contender says of itself: version, build flags, the path it chose.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Receipt {
+    /// Version of the library or kernel.
+    pub version: String,
+    /// How it was built (profile, target features, compiler).
+    pub build: String,
+    /// The instruction set it reports to use.
+    pub isa: String,
+    /// The device its tensors live on.
+    pub device: String,
+    /// Weights are packed before the timed part.
+    pub prepared_outside: bool,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ids_parse_back() {
+        for text in ["native/simd@avx512", "native/scalar", "peer/pytorch", "plugin/acme-1.2"] {
+            assert_eq!(text.parse::<ContenderId>().unwrap().to_string(), text);
+        }
+    }
+
+    #[test]
+    fn paths_and_unknown_families_are_refused() {
+        for text in ["simd", "native/", "native/../x", "friend/x", "native/simd@sse9"] {
+            assert!(text.parse::<ContenderId>().is_err(), "{text}");
+        }
+    }
+}

@@ -1,0 +1,45 @@
+//! What precision and determinism an implementation promises.
+
+use crate::DType;
+use serde::{Deserialize, Serialize};
+
+/// How far a contender's answers repeat, weakest first. Each class includes those before it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Reproducibility {
+    /// Two calls may differ within the error bound.
+    None,
+    /// Same inputs, threads and path: same bits.
+    Bitwise,
+    /// Same bits for every thread count.
+    ThreadInvariant,
+    /// Same bits on every instruction-set path too.
+    IsaInvariant,
+}
+
+impl Reproducibility {
+    /// The word in reports.
+    pub fn name(self) -> &'static str {
+        match self {
+            Reproducibility::None => "none",
+            Reproducibility::Bitwise => "bitwise",
+            Reproducibility::ThreadInvariant => "thread_invariant",
+            Reproducibility::IsaInvariant => "isa_invariant",
+        }
+    }
+}
+
+/// What an implementation promises about its error; the gate holds it to this and no more.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct ErrorContract {
+    /// Precision in which sums are kept; its unit is the `u` of the error measure.
+    pub accumulate: DType,
+    /// Declared determinism.
+    pub reproducibility: Reproducibility,
+}
+
+impl Default for ErrorContract {
+    fn default() -> Self {
+        ErrorContract { accumulate: DType::F32, reproducibility: Reproducibility::Bitwise }
+    }
+}

@@ -1,0 +1,56 @@
+//! Instruction-set levels a kernel path is built for, as names.
+
+use serde::{Deserialize, Serialize};
+use std::fmt;
+use std::str::FromStr;
+
+/// An instruction-set level. Ordered: a cap admits everything up to it.
+///
+/// Detection and the tokens that permit vector instructions live in `simd`; this is the name
+/// that ids, receipts and records carry.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Isa {
+    /// Plain scalar code as the compiler's baseline target emits it.
+    Scalar,
+    /// AVX2 with FMA and F16C, 256-bit vectors.
+    Avx2,
+    /// AVX-512 F, BW, DQ and VL, 512-bit vectors.
+    Avx512,
+}
+
+impl Isa {
+    /// Every level, lowest first.
+    pub const ALL: [Isa; 3] = [Isa::Scalar, Isa::Avx2, Isa::Avx512];
+
+    /// The name used in ids and in `PROOFMARK_ISA`.
+    pub fn name(self) -> &'static str {
+        match self {
+            Isa::Scalar => "scalar",
+            Isa::Avx2 => "avx2",
+            Isa::Avx512 => "avx512",
+        }
+    }
+}
+
+impl fmt::Display for Isa {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+/// A word that names no instruction-set level.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("`{0}` is not an instruction set (known: scalar, avx2, avx512)")]
+pub struct UnknownIsa(pub String);
+
+impl FromStr for Isa {
+    type Err = UnknownIsa;
+
+    fn from_str(text: &str) -> Result<Self, UnknownIsa> {
+        Isa::ALL
+            .into_iter()
+            .find(|isa| isa.name() == text)
+            .ok_or_else(|| UnknownIsa(text.to_owned()))
+    }
+}

@@ -1,0 +1,32 @@
+//! The data that crosses a room or a disk: nouns, units, ids, format versions.
+//!
+//! If it can be written to a file it is here; if it has a method that *does* something it is
+//! in `contract`. A type enters only when two crates need it.
+#![forbid(unsafe_code)]
+
+pub mod case;
+pub mod contender;
+pub mod dtype;
+pub mod error_contract;
+pub mod finding;
+pub mod isa;
+pub mod machine;
+pub mod outcome;
+pub mod plan;
+pub mod proof;
+pub mod quantity;
+pub mod race;
+pub mod real;
+pub mod record;
+pub mod version;
+pub mod wire;
+pub mod work;
+
+pub use case::{AttrValue, Case, ParseCaseError};
+pub use contender::{ContenderId, Family, ParseContenderError, Receipt};
+pub use dtype::DType;
+pub use error_contract::{ErrorContract, Reproducibility};
+pub use isa::Isa;
+pub use outcome::Outcome;
+pub use version::FORMAT_VERSION;
+pub use work::Work;

@@ -1,0 +1,45 @@
+//! The plan of a run: what will be proved and raced, before anything runs.
+
+use crate::{Case, ContenderId};
+use serde::{Deserialize, Serialize};
+
+/// One case with the contenders that meet on it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Item {
+    /// Its number, from 0; records name it.
+    pub index: u64,
+    /// The case.
+    pub case: Case,
+    /// Who meets on it; the first is the one the others are compared with.
+    pub field: Vec<ContenderId>,
+    /// Threads each may use.
+    pub threads: usize,
+}
+
+/// Why somebody is not in the plan.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Absence {
+    /// Who.
+    pub contender: String,
+    /// On what.
+    pub case: String,
+    /// Why, with what to do about it.
+    pub reason: String,
+}
+
+/// What a run will do. Printable, hashable, storable; nothing has run yet.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Plan {
+    /// Format version.
+    pub format: u32,
+    /// Seed of every input and order.
+    pub seed: u64,
+    /// `quick` or `standard`: how much each cell is given.
+    pub budget: String,
+    /// The items in order.
+    pub items: Vec<Item>,
+    /// Who cannot enter, and why.
+    pub absent: Vec<Absence>,
+    /// Estimated seconds.
+    pub estimate_seconds: f64,
+}

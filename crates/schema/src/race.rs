@@ -1,0 +1,117 @@
+//! Raw slices of a race and what they are grouped by.
+
+use crate::quantity::Interval;
+use crate::{Case, ContenderId};
+use serde::{Deserialize, Serialize};
+
+/// One timed batch of calls of one arm.
+///
+/// The worker's own clock gives `wall_ns`; `outer_ns` is the supervisor's bound on it. The other
+/// fields are covariates by which contaminated slices are found, blind to the arm.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Slice {
+    /// Trial, from 0: fresh worker processes, one random layout for all arms.
+    pub trial: u32,
+    /// Block within the trial.
+    pub block: u32,
+    /// Position within the block.
+    pub position: u32,
+    /// Which contender, as an index into [`Race::arms`].
+    pub arm: u32,
+    /// Calls in the batch.
+    pub calls: u32,
+    /// Start on the worker's monotonic clock.
+    pub start_ns: u64,
+    /// The batch on the worker's clock.
+    pub wall_ns: u64,
+    /// CPU time of the calling thread during the batch.
+    pub cpu_ns: u64,
+    /// The batch with its hand-over on the supervisor's clock.
+    pub outer_ns: u64,
+    /// Involuntary context switches of the calling thread.
+    pub switches: u32,
+    /// Page faults of the calling thread.
+    pub faults: u32,
+    /// Heap allocations made during the batch.
+    pub allocations: u32,
+}
+
+impl Slice {
+    /// Nanoseconds of one call.
+    pub fn call_ns(&self) -> f64 {
+        self.wall_ns as f64 / f64::from(self.calls.max(1))
+    }
+}
+
+/// What one trial was set up with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Trial {
+    /// Seed of the layout that all arms share, and of the inputs revealed after loading.
+    pub seed: u64,
+    /// Bytes every operand was moved by.
+    pub operand_shift: u32,
+    /// Bytes of padding in the environment, which moves the stack.
+    pub environment_pad: u32,
+    /// Bytes allocated before the contender was loaded, which moves its heap.
+    pub heap_pad: u32,
+}
+
+/// A race of proven contenders on one case, as it happened.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Race {
+    /// The case.
+    pub case: Case,
+    /// The contenders; arm 0 is the one the others are compared with.
+    pub arms: Vec<ContenderId>,
+    /// Threads each may use.
+    pub threads: usize,
+    /// Seed that drew layouts, inputs and block orders.
+    pub seed: u64,
+    /// The trials in order.
+    pub trials: Vec<Trial>,
+    /// Every slice in the order it ran.
+    pub slices: Vec<Slice>,
+    /// Elements of timed outputs that were checked against the oracle.
+    pub checked: u64,
+    /// Greatest resident memory that each arm's worker gained for the case, in bytes.
+    pub peak_bytes: Vec<u64>,
+}
+
+/// What a comparison may conclude.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "SCREAMING_SNAKE_CASE")]
+pub enum Verdict {
+    /// The interval lies below 1 and the estimate beyond the margin that is reported.
+    Faster,
+    /// The interval lies above 1 and the estimate beyond the margin that is reported.
+    Slower,
+    /// The whole interval lies within the margin of sameness around 1.
+    Same,
+    /// None of the three could be shown.
+    Undecided,
+}
+
+impl Verdict {
+    /// The word in reports.
+    pub fn name(self) -> &'static str {
+        match self {
+            Verdict::Faster => "FASTER",
+            Verdict::Slower => "SLOWER",
+            Verdict::Same => "SAME",
+            Verdict::Undecided => "UNDECIDED",
+        }
+    }
+}
+
+/// One arm against arm 0.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Comparison {
+    /// The arm that is compared with.
+    pub against: ContenderId,
+    /// Time of this arm over time of that one.
+    pub ratio: Interval,
+    /// What follows.
+    pub verdict: Verdict,
+    /// Trials behind it.
+    pub trials: u32,
+}

@@ -1,0 +1,127 @@
+//! Records: one contender on one case, as it is kept.
+
+use crate::proof::Proof;
+use crate::quantity::Interval;
+use crate::race::Comparison;
+use crate::{Case, ContenderId, Receipt, Work};
+use serde::{Deserialize, Serialize};
+
+/// Where the raw slices of a record lie within its run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SliceSpan {
+    /// Index of the race within the run.
+    pub race: u64,
+    /// This contender's arm in that race.
+    pub arm: u32,
+}
+
+/// The limits of the machine for a case, as they were probed for this run.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Limits {
+    /// Floating-point operations a second on the contender's path.
+    pub flops_per_second: f64,
+    /// Bytes a second at the case's working set.
+    pub bytes_per_second: f64,
+    /// Least time of one call that these two allow.
+    pub bound_ns: f64,
+}
+
+/// What was measured of a proven contender.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Performance {
+    /// Time of one call: median over trials of trial medians.
+    pub wall_ns: Interval,
+    /// Trials behind it.
+    pub trials: u32,
+    /// Slices behind it.
+    pub slice_count: u32,
+    /// `hot`, `cold`, …: what the caches held.
+    pub cache: String,
+    /// Resident memory the case needed at its peak, in bytes.
+    pub peak_bytes: u64,
+    /// Heap allocations of one call.
+    pub allocations_per_call: f64,
+    /// The machine's limits, where they were probed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub limits: Option<Limits>,
+    /// Against the race's first arm, unless it is this one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub comparison: Option<Comparison>,
+    /// The raw slices.
+    pub slices: SliceSpan,
+}
+
+/// A judged contender: performance exists only beside a proof that passed.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "judged", rename_all = "snake_case")]
+pub enum Judged {
+    /// The proof passed.
+    Proven {
+        /// The proof.
+        proof: Proof,
+        /// What was measured, if anything was.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        performance: Option<Performance>,
+    },
+    /// The contender was refused; the proof says why.
+    Refused {
+        /// The proof with its refusal.
+        proof: Proof,
+    },
+}
+
+impl Judged {
+    /// The proof in either case.
+    pub fn proof(&self) -> &Proof {
+        match self {
+            Judged::Proven { proof, .. } | Judged::Refused { proof } => proof,
+        }
+    }
+
+    /// The performance of a proven contender.
+    pub fn performance(&self) -> Option<&Performance> {
+        match self {
+            Judged::Proven { performance, .. } => performance.as_ref(),
+            Judged::Refused { .. } => None,
+        }
+    }
+}
+
+/// One contender on one case in one run.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Record {
+    /// Format version it was written in.
+    pub format: u32,
+    /// The run it belongs to.
+    pub run: String,
+    /// Its item in the run's plan.
+    pub item: u64,
+    /// The case.
+    pub case: Case,
+    /// The contender.
+    pub contender: ContenderId,
+    /// Threads it was given.
+    pub threads: usize,
+    /// What it says of itself.
+    pub receipt: Receipt,
+    /// Isolation level: `T1`.
+    pub isolation: String,
+    /// Work of one call by definition.
+    pub work: Work,
+    /// Sizes of the axes by role, for the flat records of tables.
+    pub shape: ShapeRoles,
+    /// The verdict and what it permits.
+    #[serde(flatten)]
+    pub judged: Judged,
+}
+
+/// The roles that flat tables know, filled from the op's axes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ShapeRoles {
+    /// Independent problems in a batch.
+    pub batch_size: u64,
+    /// Positions along a sequence, or rows.
+    pub sequence_length: u64,
+    /// Elements of the innermost dimension.
+    pub tensor_dimension: u64,
+}

@@ -1,0 +1,229 @@
+//! What supervisor and worker say to each other: messages, and the page they hand over.
+
+use crate::{Case, ContenderId, DType, ErrorContract, Receipt};
+use serde::{Deserialize, Serialize};
+use std::sync::atomic::{AtomicI32, AtomicU32, AtomicU64};
+
+/// Greatest length of one message on the socket.
+pub const MESSAGE_LIMIT: usize = 128 * 1024;
+
+/// One operand as the worker must map it; its memory file travels beside the message.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct OperandMap {
+    /// Name in the op's signature.
+    pub name: String,
+    /// Element type.
+    pub dtype: DType,
+    /// Sizes along each axis.
+    pub shape: Vec<usize>,
+    /// Elements from one row to the next (a row is the last axis).
+    pub row_stride: usize,
+    /// Bytes of the memory file.
+    pub file_bytes: usize,
+    /// Byte of the file where element 0 lies.
+    pub offset_bytes: usize,
+    /// The kernel may write it.
+    pub writable: bool,
+}
+
+/// From the supervisor.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "say", rename_all = "snake_case")]
+pub enum ToWorker {
+    /// Load a contender for a case, before any input exists.
+    Load {
+        /// Who.
+        contender: ContenderId,
+        /// On what.
+        case: Case,
+        /// Threads it may use.
+        threads: usize,
+        /// Bytes to allocate first, so that its heap moves.
+        heap_pad: usize,
+    },
+    /// Map the operands; one memory file each, in the same order.
+    Attach {
+        /// The operands in the order of the op's signature.
+        operands: Vec<OperandMap>,
+    },
+    /// Change the thread count of the loaded contender.
+    Threads {
+        /// Threads it may use from now on.
+        threads: usize,
+    },
+    /// Pack the weights, outside the timed part. Answered by `Done`.
+    Prepare,
+}
+
+/// From the worker.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "say", rename_all = "snake_case")]
+pub enum FromWorker {
+    /// The process is up.
+    Ready {
+        /// Format version it speaks.
+        format: u32,
+    },
+    /// The contender is loaded.
+    Loaded {
+        /// What it says of itself.
+        receipt: Receipt,
+        /// What it promises.
+        contract: ErrorContract,
+        /// Bytes of scratch memory it works in.
+        workspace_bytes: usize,
+        /// Bytes of packed weights; 0 if it packs none.
+        prepared_bytes: usize,
+    },
+    /// It does not do this case.
+    Unsupported {
+        /// Why.
+        reason: String,
+    },
+    /// The last message was carried out.
+    Done,
+    /// The last message, or the kernel's call, failed with this message.
+    Failed {
+        /// What it said.
+        reason: String,
+    },
+}
+
+/// Whose turn it is: the page's futex word.
+pub mod turn {
+    /// The supervisor may read answers and write commands.
+    pub const SUPERVISOR: u32 = 0;
+    /// The worker must run the batch.
+    pub const WORKER: u32 = 1;
+    /// The worker must end.
+    pub const QUIT: u32 = 2;
+    /// The worker must read one message from the socket and answer it there.
+    pub const MESSAGE: u32 = 3;
+}
+
+/// How a batch ended.
+pub mod status {
+    /// All calls returned.
+    pub const OK: u32 = 0;
+    /// A call returned an error; its text is on the socket.
+    pub const KERNEL_ERROR: u32 = 1;
+    /// A call panicked; its text is on the socket.
+    pub const PANICKED: u32 = 2;
+}
+
+/// What the worker was doing, for crash reports.
+pub mod phase {
+    /// Waiting for the next command.
+    pub const IDLE: u32 = 0;
+    /// Loading the contender.
+    pub const LOAD: u32 = 1;
+    /// Packing weights.
+    pub const PREPARE: u32 = 2;
+    /// Inside the kernel.
+    pub const CALL: u32 = 3;
+
+    /// The word in crash reports.
+    pub fn name(phase: u32) -> &'static str {
+        match phase {
+            LOAD => "load",
+            PREPARE => "prepare",
+            CALL => "call",
+            _ => "idle",
+        }
+    }
+}
+
+/// State of the processor that a kernel must leave as it found it, as bits of `leaks`.
+pub mod leak {
+    /// MXCSR control bits (rounding, FTZ, DAZ, masks) changed.
+    pub const MXCSR: u32 = 1;
+    /// Upper halves of vector registers left dirty.
+    pub const VECTOR_UPPER: u32 = 2;
+    /// AMX tiles left live.
+    pub const AMX: u32 = 4;
+    /// x87 control word or tag word changed.
+    pub const X87: u32 = 8;
+
+    /// The names of the set bits.
+    pub fn names(bits: u32) -> Vec<&'static str> {
+        [
+            (MXCSR, "MXCSR changed"),
+            (VECTOR_UPPER, "vzeroupper missing"),
+            (AMX, "AMX tiles left live"),
+            (X87, "x87 state changed"),
+        ]
+        .into_iter()
+        .filter(|(bit, _)| bits & bit != 0)
+        .map(|(_, name)| name)
+        .collect()
+    }
+}
+
+/// Bits of [`HandOver::options`].
+pub mod option {
+    /// Check the processor's state after every call, not only after the batch.
+    pub const CHECK_EACH_CALL: u32 = 1;
+    /// Fill the workspace with rubbish before the batch.
+    pub const DIRTY_WORKSPACE: u32 = 2;
+}
+
+/// The page that supervisor and worker share: a turn, a command, an answer, a crash report.
+///
+/// Every field is atomic because a hostile or dying worker may write it at any time; the
+/// supervisor reads it as numbers that bound nothing by themselves.
+#[repr(C)]
+#[derive(Debug, Default)]
+pub struct HandOver {
+    /// Whose turn it is (see [`turn`]); the futex word.
+    pub turn: AtomicU32,
+    /// Calls to make before the clock starts.
+    pub prime: AtomicU32,
+    /// Calls to make in the batch.
+    pub calls: AtomicU32,
+    /// See [`option`].
+    pub options: AtomicU32,
+    /// Pattern of the rubbish for the workspace.
+    pub dirt: AtomicU32,
+
+    /// See [`status`].
+    pub status: AtomicU32,
+    /// See [`leak`].
+    pub leaks: AtomicU32,
+    /// Involuntary switches of the calling thread during the batch.
+    pub switches: AtomicU32,
+    /// Page faults of the calling thread during the batch.
+    pub faults: AtomicU32,
+    /// Heap allocations of the process during the batch.
+    pub allocations: AtomicU32,
+    /// Start of the batch on the monotonic clock.
+    pub start_ns: AtomicU64,
+    /// The batch on the worker's clock.
+    pub wall_ns: AtomicU64,
+    /// CPU time of the calling thread.
+    pub cpu_ns: AtomicU64,
+
+    /// See [`phase`].
+    pub phase: AtomicU32,
+    /// Which call of the batch runs, from 0.
+    pub call: AtomicU32,
+    /// Signal that ended the worker; 0 while it lives.
+    pub signal: AtomicI32,
+    /// The signal's code.
+    pub signal_code: AtomicI32,
+    /// The fault address.
+    pub fault_address: AtomicU64,
+    /// The instruction that faulted.
+    pub fault_instruction: AtomicU64,
+    /// The stack pointer when it faulted: a fault beside it is a stack overflow.
+    pub stack_pointer: AtomicU64,
+    /// Bytes of the last allocation that the memory limit refused; 0 if none was.
+    pub refused_bytes: AtomicU64,
+    /// Where operand `i` was mapped in the worker (element 0), so that addresses can be named.
+    pub operand_base: [AtomicU64; MAX_OPERANDS],
+}
+
+/// Operands an op may have.
+pub const MAX_OPERANDS: usize = 24;
+/// Bytes of the shared page.
+pub const PAGE_BYTES: usize = 4096;
+const _: () = assert!(size_of::<HandOver>() <= PAGE_BYTES);
