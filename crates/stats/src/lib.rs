@@ -1,0 +1,57 @@
+//! Numbers about numbers: no clock, no I/O, seeded randomness.
+//!
+//! Every function is pure and total: where the data cannot carry an answer (too few values, a
+//! value that is not finite) it says `None` instead of inventing one. Distribution functions come
+//! from `statrs`; everything is held against SciPy and statsmodels by `fixtures/`, and the error
+//! rates and coverages that verdicts promise are held by simulation in `tests/`.
+//!
+//! From slices to a word: [`pairing`] makes one effect of a trial, [`ratio`] an interval of many
+//! trials, [`verdict`] a word of an interval, [`sequential`] and [`stopping`] say when to look and
+//! when to stop, [`multiple`] keeps the error of a family, [`mod@power`] says what could have been
+//! seen. [`equivalence`] is the test behind SAME on its own.
+//!
+//! About values in general: [`mod@quantile`], [`mod@mean`], [`robust`], [`mod@bootstrap`],
+//! [`bounds`] for
+//! counted shares, [`series`] for values in time. About curves: [`scaling`] over threads,
+//! [`mod@crossover`] along an axis.
+#![forbid(unsafe_code)]
+
+pub mod bootstrap;
+pub mod bounds;
+pub mod crossover;
+pub mod equivalence;
+pub mod mean;
+pub mod multiple;
+pub mod pairing;
+pub mod power;
+pub mod quantile;
+pub mod ratio;
+pub mod rng;
+pub mod robust;
+pub mod scaling;
+pub mod sequential;
+pub mod series;
+pub mod stopping;
+pub mod verdict;
+
+#[cfg(test)]
+mod fixture;
+mod tail;
+
+pub use bootstrap::{Bounds, bootstrap};
+pub use bounds::clopper_pearson;
+pub use crossover::{AxisRatio, Crossing, Crossover, Side, crossover};
+pub use equivalence::{equivalent, tost_interval, tost_p_value};
+pub use mean::{Interval3, mean, t_interval, variance};
+pub use multiple::{benjamini_hochberg, benjamini_hochberg_adjusted, holm, holm_adjusted};
+pub use pairing::{TimedSlice, pair_log_ratios, trial_effect, within_trial_error};
+pub use power::{minimum_detectable_effect, power, trials_needed};
+pub use quantile::{mad, median, median_interval, quantile};
+pub use ratio::{RatioInterval, ratio_interval, ratio_p_value};
+pub use rng::Stream;
+pub use robust::{floor_ratio, hodges_lehmann, shift_function, trimmed_mean};
+pub use scaling::{Amdahl, Speedup, Universal, fit_amdahl, fit_universal};
+pub use sequential::{LOOKS_LONG, LOOKS_SHORT, Looks, Spending};
+pub use series::{autocorrelation, effective_sample_size, ljung_box_p_value, theil_sen};
+pub use stopping::{ALPHA, Look, Reason, Stop, Stopping};
+pub use verdict::{Decision, REPORT_MARGIN, SAME_MARGIN, decide};
