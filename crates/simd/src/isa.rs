@@ -1,0 +1,40 @@
+//! Which instruction-set levels this machine has.
+
+use proofmark_schema::Isa;
+use std::sync::OnceLock;
+
+/// The best level of this machine; asked of the processor once.
+///
+/// Says what the machine can do and reads no environment: a cap is the caller's to apply.
+pub fn detect() -> Isa {
+    static BEST: OnceLock<Isa> = OnceLock::new();
+    *BEST.get_or_init(best)
+}
+
+/// Whether this machine has `isa`. Levels are nested: having one means having all below it.
+pub fn available(isa: Isa) -> bool {
+    isa <= detect()
+}
+
+#[cfg(target_arch = "x86_64")]
+fn best() -> Isa {
+    // The standard library's detection also asks whether the operating system saves the wide
+    // registers, which the CPUID feature bits alone do not say.
+    let avx2 = is_x86_feature_detected!("avx2")
+        && is_x86_feature_detected!("fma")
+        && is_x86_feature_detected!("f16c");
+    let avx512 = is_x86_feature_detected!("avx512f")
+        && is_x86_feature_detected!("avx512bw")
+        && is_x86_feature_detected!("avx512dq")
+        && is_x86_feature_detected!("avx512vl");
+    match (avx2, avx512) {
+        (true, true) => Isa::Avx512,
+        (true, false) => Isa::Avx2,
+        (false, _) => Isa::Scalar,
+    }
+}
+
+#[cfg(not(target_arch = "x86_64"))]
+fn best() -> Isa {
+    Isa::Scalar
+}

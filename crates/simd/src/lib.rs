@@ -1,0 +1,50 @@
+//! ISA tokens, portable vectors, safe loads; the only `asm!`.
+//!
+//! A kernel is written once, as a [`Body`] over a [`Simd`] token, and [`dispatch`] compiles it
+//! for every instruction-set level and enters the wanted one:
+//!
+//! ```
+//! use proofmark_simd::{Body, Simd, detect, dispatch};
+//!
+//! struct Sum<'a>(&'a [f32]);
+//!
+//! impl Body for Sum<'_> {
+//!     type Output = f32;
+//!
+//!     #[inline(always)]
+//!     fn run<S: Simd>(self, simd: S) -> f32 {
+//!         let mut total = simd.zero();
+//!         let mut chunks = self.0.chunks_exact(S::LANES);
+//!         for chunk in &mut chunks {
+//!             total = simd.add(total, simd.load(chunk));
+//!         }
+//!         total = simd.add(total, simd.load_partial(chunks.remainder(), 0.0));
+//!         simd.reduce_sum(total)
+//!     }
+//! }
+//!
+//! assert_eq!(dispatch(detect(), Sum(&[1.0; 37])), 37.0);
+//! ```
+
+mod dispatch;
+mod isa;
+#[cfg(test)]
+mod memory_tests;
+mod scalar;
+#[cfg(test)]
+mod tests;
+mod vector;
+#[cfg(target_arch = "x86_64")]
+mod x86;
+
+#[cfg(not(target_arch = "x86_64"))]
+pub mod state;
+#[cfg(target_arch = "x86_64")]
+pub use x86::state;
+
+pub use dispatch::dispatch;
+pub use isa::{available, detect};
+pub use scalar::Scalar;
+pub use vector::{Body, Simd};
+#[cfg(target_arch = "x86_64")]
+pub use x86::{Avx2, Avx512};

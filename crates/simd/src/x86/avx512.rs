@@ -1,0 +1,223 @@
+//! Sixteen lanes with AVX-512 F, BW, DQ and VL.
+
+use super::{Avx2, register_methods};
+use crate::vector::require_lanes;
+use crate::{Simd, available};
+use core::arch::x86_64::*;
+use proofmark_schema::Isa;
+
+/// The token of AVX-512 F, BW, DQ and VL, on top of the [`Avx2`] set.
+#[derive(Clone, Copy, Debug)]
+pub struct Avx512(Avx2);
+
+const ROUND_NEAREST: i32 = _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC;
+const ROUND_DOWN: i32 = _MM_FROUND_TO_NEG_INF | _MM_FROUND_NO_EXC;
+
+impl Avx512 {
+    /// The token, if this machine has the instructions.
+    #[inline]
+    pub fn new() -> Option<Self> {
+        let lower = Avx2::new()?;
+        available(Isa::Avx512).then_some(Avx512(lower))
+    }
+
+    /// A bit set for each of the first `count` lanes.
+    #[inline(always)]
+    fn first_lanes(self, count: usize) -> __mmask16 {
+        ((1_u32 << count.min(Self::LANES)) - 1) as __mmask16
+    }
+
+    /// The rounded bf16 bits of each lane, in order. The conversion instruction of AVX512_BF16
+    /// is not used: it flushes subnormals.
+    #[inline(always)]
+    fn bf16_bits(self, value: __m512) -> __m256i {
+        // SAFETY: `self` proves AVX-512 F; registers only.
+        unsafe {
+            let bits = _mm512_castps_si512(value);
+            let upper = _mm512_srli_epi32::<16>(bits);
+            let odd = _mm512_and_si512(upper, _mm512_set1_epi32(1));
+            let bump = _mm512_add_epi32(odd, _mm512_set1_epi32(0x7fff));
+            let rounded = _mm512_srli_epi32::<16>(_mm512_add_epi32(bits, bump));
+            let nan = _mm512_cmp_ps_mask::<_CMP_UNORD_Q>(value, value);
+            let words = _mm512_mask_or_epi32(rounded, nan, upper, _mm512_set1_epi32(0x0040));
+            _mm512_cvtepi32_epi16(words)
+        }
+    }
+
+    #[inline(always)]
+    fn widen_bf16(self, bits: __m256i) -> __m512 {
+        // SAFETY: `self` proves AVX-512 F; registers only.
+        unsafe { _mm512_castsi512_ps(_mm512_slli_epi32::<16>(_mm512_cvtepu16_epi32(bits))) }
+    }
+
+    #[inline(always)]
+    fn load_words(self, source: &[u16]) -> __m256i {
+        require_lanes(source.len(), Self::LANES);
+        // SAFETY: the slice holds sixteen elements, and the load needs no alignment.
+        unsafe { _mm256_loadu_si256(source.as_ptr().cast()) }
+    }
+
+    #[inline(always)]
+    fn load_words_partial(self, source: &[u16]) -> __m256i {
+        let kept = self.first_lanes(source.len());
+        // SAFETY: the mask covers no lane past the slice's end, and masked lanes are not read.
+        unsafe { _mm256_maskz_loadu_epi16(kept, source.as_ptr().cast()) }
+    }
+
+    #[inline(always)]
+    fn store_words(self, words: __m256i, target: &mut [u16]) {
+        require_lanes(target.len(), Self::LANES);
+        // SAFETY: the slice holds sixteen elements, and the store needs no alignment.
+        unsafe { _mm256_storeu_si256(target.as_mut_ptr().cast(), words) }
+    }
+
+    #[inline(always)]
+    fn store_words_partial(self, words: __m256i, target: &mut [u16]) {
+        let kept = self.first_lanes(target.len());
+        // SAFETY: the mask covers no lane past the slice's end, and masked lanes are not written.
+        unsafe { _mm256_mask_storeu_epi16(target.as_mut_ptr().cast(), kept, words) }
+    }
+}
+
+impl Simd for Avx512 {
+    const ISA: Isa = Isa::Avx512;
+    const LANES: usize = 16;
+    type F = __m512;
+    type I = __m512i;
+    type M = __mmask16;
+
+    #[inline(always)]
+    fn load(self, source: &[f32]) -> __m512 {
+        require_lanes(source.len(), Self::LANES);
+        // SAFETY: the slice holds sixteen elements.
+        unsafe { self.load_ptr(source.as_ptr()) }
+    }
+    #[inline(always)]
+    fn store(self, value: __m512, target: &mut [f32]) {
+        require_lanes(target.len(), Self::LANES);
+        // SAFETY: the slice holds sixteen elements.
+        unsafe { self.store_ptr(value, target.as_mut_ptr()) }
+    }
+    #[inline(always)]
+    unsafe fn load_ptr(self, source: *const f32) -> __m512 {
+        // SAFETY: the caller vouches for sixteen readable elements; `self` proves AVX-512 F.
+        unsafe { _mm512_loadu_ps(source) }
+    }
+    #[inline(always)]
+    unsafe fn store_ptr(self, value: __m512, target: *mut f32) {
+        // SAFETY: the caller vouches for sixteen writable elements; `self` proves AVX-512 F.
+        unsafe { _mm512_storeu_ps(target, value) }
+    }
+    #[inline(always)]
+    fn load_partial(self, source: &[f32], fill: f32) -> __m512 {
+        let kept = self.first_lanes(source.len());
+        // SAFETY: the mask covers no lane past the slice's end, and masked lanes are not read.
+        unsafe { _mm512_mask_loadu_ps(_mm512_set1_ps(fill), kept, source.as_ptr()) }
+    }
+    #[inline(always)]
+    fn store_partial(self, value: __m512, target: &mut [f32]) {
+        let kept = self.first_lanes(target.len());
+        // SAFETY: the mask covers no lane past the slice's end, and masked lanes are not written.
+        unsafe { _mm512_mask_storeu_ps(target.as_mut_ptr(), kept, value) }
+    }
+
+    #[inline(always)]
+    fn load_bf16(self, source: &[u16]) -> __m512 {
+        self.widen_bf16(self.load_words(source))
+    }
+    #[inline(always)]
+    fn load_bf16_partial(self, source: &[u16], fill: f32) -> __m512 {
+        let value = self.widen_bf16(self.load_words_partial(source));
+        self.select(self.first_lanes(source.len()), value, self.splat(fill))
+    }
+    #[inline(always)]
+    fn store_bf16(self, value: __m512, target: &mut [u16]) {
+        self.store_words(self.bf16_bits(value), target);
+    }
+    #[inline(always)]
+    fn store_bf16_partial(self, value: __m512, target: &mut [u16]) {
+        self.store_words_partial(self.bf16_bits(value), target);
+    }
+    #[inline(always)]
+    fn load_f16(self, source: &[u16]) -> __m512 {
+        // SAFETY: `self` proves AVX-512 F; registers only.
+        unsafe { _mm512_cvtph_ps(self.load_words(source)) }
+    }
+    #[inline(always)]
+    fn load_f16_partial(self, source: &[u16], fill: f32) -> __m512 {
+        // SAFETY: `self` proves AVX-512 F; registers only.
+        let value = unsafe { _mm512_cvtph_ps(self.load_words_partial(source)) };
+        self.select(self.first_lanes(source.len()), value, self.splat(fill))
+    }
+    #[inline(always)]
+    fn store_f16(self, value: __m512, target: &mut [u16]) {
+        // SAFETY: `self` proves AVX-512 F; registers only.
+        let words = unsafe { _mm512_cvtps_ph::<ROUND_NEAREST>(value) };
+        self.store_words(words, target);
+    }
+    #[inline(always)]
+    fn store_f16_partial(self, value: __m512, target: &mut [u16]) {
+        // SAFETY: `self` proves AVX-512 F; registers only.
+        let words = unsafe { _mm512_cvtps_ph::<ROUND_NEAREST>(value) };
+        self.store_words_partial(words, target);
+    }
+
+    register_methods! {
+        splat(value: f32) -> __m512 = _mm512_set1_ps(value);
+        zero() -> __m512 = _mm512_setzero_ps();
+        add(a: __m512, b: __m512) -> __m512 = _mm512_add_ps(a, b);
+        sub(a: __m512, b: __m512) -> __m512 = _mm512_sub_ps(a, b);
+        mul(a: __m512, b: __m512) -> __m512 = _mm512_mul_ps(a, b);
+        div(a: __m512, b: __m512) -> __m512 = _mm512_div_ps(a, b);
+        fma(a: __m512, b: __m512, c: __m512) -> __m512 = _mm512_fmadd_ps(a, b, c);
+        neg(a: __m512) -> __m512 = _mm512_xor_ps(a, _mm512_set1_ps(-0.0));
+        abs(a: __m512) -> __m512 = _mm512_abs_ps(a);
+        max(a: __m512, b: __m512) -> __m512 = _mm512_max_ps(a, b);
+        min(a: __m512, b: __m512) -> __m512 = _mm512_min_ps(a, b);
+        sqrt(a: __m512) -> __m512 = _mm512_sqrt_ps(a);
+        round(a: __m512) -> __m512 = _mm512_roundscale_ps::<ROUND_NEAREST>(a);
+        floor(a: __m512) -> __m512 = _mm512_roundscale_ps::<ROUND_DOWN>(a);
+        lt(a: __m512, b: __m512) -> __mmask16 = _mm512_cmp_ps_mask::<_CMP_LT_OQ>(a, b);
+        eq(a: __m512, b: __m512) -> __mmask16 = _mm512_cmp_ps_mask::<_CMP_EQ_OQ>(a, b);
+        is_nan(a: __m512) -> __mmask16 = _mm512_cmp_ps_mask::<_CMP_UNORD_Q>(a, a);
+        select(mask: __mmask16, if_true: __m512, if_false: __m512) -> __m512 =
+            _mm512_mask_blend_ps(mask, if_false, if_true);
+        to_int(a: __m512) -> __m512i = _mm512_cvtps_epi32(a);
+        from_int(a: __m512i) -> __m512 = _mm512_cvtepi32_ps(a);
+        int_add(a: __m512i, b: __m512i) -> __m512i = _mm512_add_epi32(a, b);
+        int_splat(value: i32) -> __m512i = _mm512_set1_epi32(value);
+        shift_left(a: __m512i, count: u32) -> __m512i =
+            _mm512_sll_epi32(a, _mm_cvtsi32_si128(count.min(32).cast_signed()));
+        bits_of(a: __m512) -> __m512i = _mm512_castps_si512(a);
+        from_bits(a: __m512i) -> __m512 = _mm512_castsi512_ps(a);
+        pow2_scale(x: __m512, n: __m512) -> __m512 = _mm512_scalef_ps(x, n);
+    }
+
+    #[inline(always)]
+    fn any(self, mask: __mmask16) -> bool {
+        mask != 0
+    }
+    #[inline(always)]
+    fn max_nan(self, a: __m512, b: __m512) -> __m512 {
+        self.select(self.is_nan(a), a, self.max(a, b))
+    }
+
+    #[inline(always)]
+    fn reduce_sum(self, a: __m512) -> f32 {
+        // SAFETY: `self` proves AVX-512 F and DQ; registers only.
+        let eight =
+            unsafe { _mm256_add_ps(_mm512_castps512_ps256(a), _mm512_extractf32x8_ps::<1>(a)) };
+        self.0.reduce_sum(eight)
+    }
+    #[inline(always)]
+    fn reduce_max(self, a: __m512) -> f32 {
+        // SAFETY: `self` proves AVX-512 F and DQ; registers only.
+        let (low, high) = unsafe { (_mm512_castps512_ps256(a), _mm512_extractf32x8_ps::<1>(a)) };
+        self.0.reduce_max(self.0.max_nan(low, high))
+    }
+    #[inline(always)]
+    fn reduce_min(self, a: __m512) -> f32 {
+        // The negative of the largest negative: exact, and NaN stays NaN.
+        -self.reduce_max(self.neg(a))
+    }
+}
