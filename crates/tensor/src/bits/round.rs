@@ -1,0 +1,122 @@
+//! Rounding a double straight to the code of a narrower binary float.
+
+/// A binary float narrower than f64: what decides its rounding.
+#[derive(Clone, Copy)]
+pub(super) struct Format {
+    /// Significand bits with the hidden one.
+    pub(super) precision: u32,
+    /// Exponent of the smallest normal number.
+    pub(super) min_exponent: i32,
+}
+
+pub(super) const F16: Format = Format { precision: 11, min_exponent: -14 };
+pub(super) const BF16: Format = Format { precision: 8, min_exponent: -126 };
+pub(super) const F8E4M3: Format = Format { precision: 4, min_exponent: -6 };
+pub(super) const F8E5M2: Format = Format { precision: 3, min_exponent: -14 };
+
+/// Rounds `|value|` to nearest, ties to even, as exponent and fraction fields in one integer.
+///
+/// The exponent field has no upper limit here: a code above that of the largest finite number
+/// means overflow, which every format treats in its own way. One rounding from all 53 bits:
+/// going through f32 first, as some conversion instructions force one to, rounds twice.
+pub(super) fn magnitude_code(value: f64, format: Format) -> u32 {
+    let bits = value.to_bits() & (u64::MAX >> 1);
+    let biased = (bits >> 52) as i32;
+    let fraction = bits & ((1 << 52) - 1);
+    // f64's own subnormals lie below half of every narrower format's smallest number.
+    if biased == 0 {
+        return 0;
+    }
+    let exponent = biased - 1023;
+    let significand = fraction | 1 << 52;
+    let below_normal = (format.min_exponent - exponent).max(0) as u32;
+    let shift = 53 - format.precision + below_normal;
+    if shift > 54 {
+        return 0;
+    }
+    let kept = significand >> shift;
+    let dropped = significand & ((1 << shift) - 1);
+    let half = 1 << (shift - 1);
+    let up = dropped > half || (dropped == half && kept & 1 == 1);
+    let rounded = kept as u32 + u32::from(up);
+    // A normal number's hidden bit adds one to the exponent field, and so does a carry.
+    let above_min = (exponent - format.min_exponent).max(0) as u32;
+    (above_min << (format.precision - 1)) + rounded
+}
+
+/// Code of an IEEE-like format whose `infinity` code follows its largest finite one.
+pub(super) fn ieee_code(value: f64, format: Format, infinity: u32) -> u32 {
+    if value.is_nan() {
+        // The quiet NaN.
+        return infinity | 1 << (format.precision - 2);
+    }
+    magnitude_code(value, format).min(infinity)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use half::{bf16, f16};
+    use proptest::prelude::*;
+
+    /// The slow truth: among all finite codes and the first one past them, the nearest to
+    /// `magnitude`, found by exact comparison; the even code on a tie.
+    fn nearest(magnitude: f64, infinity: u32, value_of: impl Fn(u32) -> f64) -> u32 {
+        let (mut low, mut high) = (0, infinity);
+        while high - low > 1 {
+            let middle = (low + high) / 2;
+            if value_of(middle) <= magnitude { low = middle } else { high = middle }
+        }
+        // Neighbours differ by a power of two, so their midpoint is exact in f64.
+        let midpoint = f64::midpoint(value_of(low), value_of(high));
+        if magnitude > midpoint || (magnitude == midpoint && low % 2 == 1) { high } else { low }
+    }
+
+    /// Value of an f16 code, continued one step past the largest finite number.
+    fn f16_value(code: u32) -> f64 {
+        if code == 0x7c00 { 65536.0 } else { f16::from_bits(code as u16).to_f64() }
+    }
+
+    fn bf16_value(code: u32) -> f64 {
+        if code == 0x7f80 { 2f64.powi(128) } else { bf16::from_bits(code as u16).to_f64() }
+    }
+
+    /// Values around every code and around every midpoint between neighbours.
+    fn hard_values(infinity: u32, value_of: impl Fn(u32) -> f64) -> impl Iterator<Item = f64> {
+        (0..infinity).flat_map(move |code| {
+            let midpoint = f64::midpoint(value_of(code), value_of(code + 1));
+            [value_of(code), midpoint, midpoint.next_down(), midpoint.next_up()]
+        })
+    }
+
+    #[test]
+    fn f16_rounds_once_at_every_code_and_midpoint() {
+        for value in hard_values(0x7c00, f16_value) {
+            let want = nearest(value, 0x7c00, f16_value);
+            assert_eq!(ieee_code(value, F16, 0x7c00), want, "{value:e}");
+        }
+    }
+
+    #[test]
+    fn bf16_rounds_once_at_every_code_and_midpoint() {
+        for value in hard_values(0x7f80, bf16_value) {
+            let want = nearest(value, 0x7f80, bf16_value);
+            assert_eq!(ieee_code(value, BF16, 0x7f80), want, "{value:e}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn any_double_goes_to_the_nearest_code(bits in any::<u64>(), exponent in -30i32..20) {
+            let anywhere = f64::from_bits(bits).abs();
+            let fraction = bits & ((1 << 52) - 1);
+            let in_range = f64::from_bits(((exponent + 1023) as u64) << 52 | fraction);
+            for value in [anywhere, in_range].into_iter().filter(|value| value.is_finite()) {
+                prop_assert_eq!(
+                    ieee_code(value, F16, 0x7c00), nearest(value, 0x7c00, f16_value));
+                prop_assert_eq!(
+                    ieee_code(value, BF16, 0x7f80), nearest(value, 0x7f80, bf16_value));
+            }
+        }
+    }
+}

@@ -1,0 +1,235 @@
+//! Memory between guards: an access outside of it ends the process that makes it.
+
+use super::page_bytes;
+use rustix::fd::{BorrowedFd, OwnedFd};
+use rustix::fs::{MemfdFlags, SealFlags};
+use rustix::mm::{MapFlags, ProtFlags, mmap, mmap_anonymous, munmap};
+use std::{io, ptr, slice};
+
+/// Bytes of inaccessible address space on either side of the body.
+const GUARD_BYTES: usize = 64 * 1024;
+
+/// A memory file of fixed size, to be shared with another process.
+///
+/// It is sealed against growing and shrinking: a process that holds it cannot make another's
+/// mapping fault by truncating it.
+pub fn memfd(name: &str, bytes: usize) -> io::Result<OwnedFd> {
+    let file = rustix::fs::memfd_create(name, MemfdFlags::CLOEXEC | MemfdFlags::ALLOW_SEALING)?;
+    rustix::fs::ftruncate(&file, bytes as u64)?;
+    rustix::fs::fcntl_add_seals(&file, SealFlags::SHRINK | SealFlags::GROW)?;
+    Ok(file)
+}
+
+/// What a process may do with a mapping.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Access {
+    /// Read; a write faults.
+    ReadOnly,
+    /// Read and write.
+    ReadWrite,
+}
+
+/// Memory with a guard before and after it; unmapped on drop.
+#[derive(Debug)]
+pub struct Mapping {
+    area: *mut u8,
+    area_bytes: usize,
+    bytes: usize,
+    access: Access,
+}
+
+// SAFETY: the mapping belongs to the process, not to a thread.
+unsafe impl Send for Mapping {}
+// SAFETY: `&Mapping` only reads; raw pointers from `base` are their user's to order.
+unsafe impl Sync for Mapping {}
+
+impl Mapping {
+    /// Maps the first `bytes` of a file, shared with every other process that maps it.
+    ///
+    /// The body ends on a page: where `bytes` does not, the rest of its last page is accessible.
+    pub fn of_file(file: BorrowedFd<'_>, bytes: usize, access: Access) -> io::Result<Mapping> {
+        let held = rustix::fs::fstat(file)?.st_size as u64;
+        if held < bytes as u64 {
+            // Pages past the end of a file can be mapped, but fault.
+            let message = format!("file holds {held} of {bytes} bytes to map");
+            return Err(io::Error::new(io::ErrorKind::InvalidInput, message));
+        }
+        let mut mapping = Mapping::reserve(bytes)?;
+        let protection = match access {
+            Access::ReadOnly => ProtFlags::READ,
+            Access::ReadWrite => ProtFlags::READ | ProtFlags::WRITE,
+        };
+        mapping.access = access;
+        if bytes > 0 {
+            let flags = MapFlags::SHARED | MapFlags::FIXED;
+            let (base, body) = (mapping.base().cast(), mapping.body_bytes());
+            // SAFETY: the fixed range lies inside the area just reserved, which nobody else has.
+            unsafe { mmap(base, body, protection, flags, file, 0) }?;
+        }
+        Ok(mapping)
+    }
+
+    /// Zeroed memory of this process alone.
+    pub fn anonymous(bytes: usize) -> io::Result<Mapping> {
+        let mapping = Mapping::reserve(bytes)?;
+        if bytes > 0 {
+            let protection = ProtFlags::READ | ProtFlags::WRITE;
+            let flags = MapFlags::PRIVATE | MapFlags::FIXED;
+            let (base, body) = (mapping.base().cast(), mapping.body_bytes());
+            // SAFETY: the fixed range lies inside the area just reserved, which nobody else has.
+            unsafe { mmap_anonymous(base, body, protection, flags) }?;
+        }
+        Ok(mapping)
+    }
+
+    /// Reserves guard, body and guard, all of it inaccessible.
+    fn reserve(bytes: usize) -> io::Result<Mapping> {
+        let area_bytes = bytes
+            .checked_next_multiple_of(page_bytes())
+            .and_then(|body| body.checked_add(2 * GUARD_BYTES))
+            .ok_or(io::ErrorKind::OutOfMemory)?;
+        let flags = MapFlags::PRIVATE | MapFlags::NORESERVE;
+        // SAFETY: the kernel chooses the address, so that no existing mapping is touched.
+        let area =
+            unsafe { mmap_anonymous(ptr::null_mut(), area_bytes, ProtFlags::empty(), flags) }?;
+        Ok(Mapping { area: area.cast(), area_bytes, bytes, access: Access::ReadWrite })
+    }
+
+    /// Bytes of the body: whole pages.
+    fn body_bytes(&self) -> usize {
+        self.area_bytes - 2 * GUARD_BYTES
+    }
+
+    /// Address of the first byte: on a page, right after the leading guard.
+    pub fn base(&self) -> *mut u8 {
+        self.area.wrapping_add(GUARD_BYTES)
+    }
+
+    /// Bytes asked for.
+    pub fn len(&self) -> usize {
+        self.bytes
+    }
+
+    /// Whether no bytes were asked for.
+    pub fn is_empty(&self) -> bool {
+        self.bytes == 0
+    }
+
+    /// Bytes of each guard.
+    pub fn guard_bytes(&self) -> usize {
+        GUARD_BYTES
+    }
+
+    /// What may be done with it.
+    pub fn access(&self) -> Access {
+        self.access
+    }
+
+    /// The bytes. Of a shared file they are a moment's view: the caller sees to it that no
+    /// other process writes meanwhile.
+    pub fn bytes(&self) -> &[u8] {
+        // SAFETY: the body is mapped and readable until drop (or empty, at a non-null address).
+        unsafe { slice::from_raw_parts(self.base(), self.bytes) }
+    }
+
+    /// The bytes, for writing.
+    ///
+    /// # Panics
+    /// If the mapping is read-only.
+    pub fn bytes_mut(&mut self) -> &mut [u8] {
+        assert_eq!(self.access, Access::ReadWrite, "mapping is read-only");
+        // SAFETY: as above; it is writable and borrowed mutably.
+        unsafe { slice::from_raw_parts_mut(self.base(), self.bytes) }
+    }
+}
+
+impl Drop for Mapping {
+    fn drop(&mut self) {
+        // SAFETY: the area was reserved by `reserve` and no borrow of it outlives the mapping.
+        let unmapped = unsafe { munmap(self.area.cast(), self.area_bytes) };
+        debug_assert!(unmapped.is_ok(), "munmap of an own area: {unmapped:?}");
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rustix::fd::AsFd;
+
+    /// The permissions of the mapping that holds `address`, as the kernel lists them.
+    fn permissions(address: usize) -> Option<String> {
+        let maps = std::fs::read_to_string("/proc/self/maps").unwrap();
+        maps.lines().find_map(|line| {
+            let (range, rest) = line.split_once(' ')?;
+            let (start, end) = range.split_once('-')?;
+            let number = |text| usize::from_str_radix(text, 16).unwrap();
+            (number(start)..number(end)).contains(&address).then(|| rest[..4].to_owned())
+        })
+    }
+
+    #[test]
+    fn guards_on_both_sides_are_inaccessible_and_the_body_is_not() {
+        let file = memfd("test", 10_000).unwrap();
+        let reader = Mapping::of_file(file.as_fd(), 10_000, Access::ReadOnly).unwrap();
+        let writer = Mapping::of_file(file.as_fd(), 10_000, Access::ReadWrite).unwrap();
+        let own = Mapping::anonymous(10_000).unwrap();
+        let body = 10_000usize.next_multiple_of(page_bytes());
+        for (mapping, inside) in [(&reader, "r--s"), (&writer, "rw-s"), (&own, "rw-p")] {
+            let base = mapping.base() as usize;
+            let guard = mapping.guard_bytes();
+            for at in [base, base + body - 1] {
+                assert_eq!(permissions(at).as_deref(), Some(inside));
+            }
+            for at in [base - guard, base - 1, base + body, base + body + guard - 1] {
+                assert_eq!(permissions(at).as_deref(), Some("---p"));
+            }
+        }
+    }
+
+    #[test]
+    fn two_mappings_of_a_file_share_their_bytes() {
+        let file = memfd("test", 5000).unwrap();
+        let reader = Mapping::of_file(file.as_fd(), 5000, Access::ReadOnly).unwrap();
+        let mut writer = Mapping::of_file(file.as_fd(), 5000, Access::ReadWrite).unwrap();
+        writer.bytes_mut()[4999] = 7;
+        assert_eq!(reader.bytes()[4999], 7);
+        assert_eq!((reader.len(), reader.access()), (5000, Access::ReadOnly));
+    }
+
+    #[test]
+    fn a_memory_file_keeps_its_size() {
+        let file = memfd("test", 4096).unwrap();
+        assert!(rustix::fs::ftruncate(&file, 0).is_err());
+        assert!(rustix::fs::ftruncate(&file, 8192).is_err());
+        let refused = Mapping::of_file(file.as_fd(), 4097, Access::ReadOnly).unwrap_err();
+        assert_eq!(refused.to_string(), "file holds 4096 of 4097 bytes to map");
+    }
+
+    #[test]
+    fn empty_mappings_work() {
+        let file = memfd("test", 0).unwrap();
+        let mapping = Mapping::of_file(file.as_fd(), 0, Access::ReadOnly).unwrap();
+        assert!(mapping.is_empty() && mapping.bytes().is_empty());
+        assert!(Mapping::anonymous(0).unwrap().bytes_mut().is_empty());
+    }
+
+    #[test]
+    fn dropping_a_mapping_gives_its_addresses_back() {
+        // A size of its own, so that no mapping of another thread can take the same range.
+        let bytes = 301 * page_bytes();
+        let mapping = Mapping::anonymous(bytes).unwrap();
+        let base = mapping.base() as usize;
+        let line = format!("{base:x}-{:x} rw-p", base + bytes);
+        let held = || std::fs::read_to_string("/proc/self/maps").unwrap().contains(&line);
+        assert!(held());
+        drop(mapping);
+        assert!(!held());
+    }
+
+    #[test]
+    #[should_panic(expected = "read-only")]
+    fn writing_through_a_read_only_mapping_is_refused() {
+        let file = memfd("test", 1).unwrap();
+        Mapping::of_file(file.as_fd(), 1, Access::ReadOnly).unwrap().bytes_mut();
+    }
+}

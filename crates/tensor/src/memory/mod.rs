@@ -1,0 +1,16 @@
+//! Memory for operands: guarded mappings, placements inside them, canaries, aligned buffers.
+
+mod buffer;
+mod canary;
+mod mapping;
+mod placement;
+
+pub use buffer::AlignedBuffer;
+pub use canary::{check_canary, write_canary};
+pub use mapping::{Access, Mapping, memfd};
+pub use placement::Placement;
+
+/// Bytes of a page on this machine.
+fn page_bytes() -> usize {
+    rustix::param::page_size()
+}
