@@ -1,0 +1,50 @@
+//! One call of a kernel, with everything it may touch.
+
+use proofmark_schema::{Case, Isa};
+use proofmark_tensor::{Pool, Tensor, ViewError};
+
+/// Everything one call of a kernel may touch. Nothing else is allowed to matter.
+///
+/// `inputs` and `outputs` are the read-only and the written operands in the signature's order; an
+/// in-place operand stands among the outputs. The fields are apart so that a kernel borrows them
+/// side by side: `call.inputs[0].rows::<f32>()?` and `call.outputs[0].rows_mut::<f32>()?`.
+#[derive(Debug)]
+pub struct Call<'a> {
+    /// The case, for axes and attributes.
+    pub case: &'a Case,
+    /// The path to take; the processor has it.
+    pub isa: Isa,
+    /// Threads to use, at least 1.
+    pub threads: usize,
+    /// Where the threads are.
+    pub pool: &'a Pool,
+    /// Operands that are only read.
+    pub inputs: &'a [Tensor],
+    /// Operands that are written.
+    pub outputs: &'a mut [Tensor],
+    /// Scratch memory as asked for, full of rubbish.
+    pub workspace: &'a mut [u8],
+    /// Packed weights as `prepare` left them; empty if the kernel packs none.
+    pub prepared: &'a [u8],
+}
+
+/// Why a call could not be made.
+#[derive(Debug, thiserror::Error)]
+pub enum KernelError {
+    /// An operand is not what the signature says.
+    #[error(transparent)]
+    Operand(#[from] ViewError),
+    /// The workspace or the packed weights are too small.
+    #[error("{what} has {got} bytes, {need} are needed")]
+    TooSmall {
+        /// Which memory.
+        what: &'static str,
+        /// Its bytes.
+        got: usize,
+        /// Bytes needed.
+        need: usize,
+    },
+    /// The case cannot be computed this way.
+    #[error("{0}")]
+    Refused(String),
+}

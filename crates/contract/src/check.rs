@@ -1,0 +1,147 @@
+//! Whether a case fits its op: names, order, kinds and ranges.
+
+use crate::{Attribute, AttributeKind, Op, Signature};
+use proofmark_schema::wire::MAX_OPERANDS;
+use proofmark_schema::{AttrValue, Case, DType};
+
+/// Why a case does not fit its op.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+pub enum BadCase {
+    /// The case is of another op.
+    #[error("the case is of op `{0}`")]
+    OtherOp(String),
+    /// An axis is not given.
+    #[error("axis `{axis}` is missing (axes: {known})")]
+    MissingAxis {
+        /// The axis.
+        axis: String,
+        /// All axes of the op.
+        known: String,
+    },
+    /// The op has no such axis.
+    #[error("there is no axis `{axis}` (axes: {known})")]
+    UnknownAxis {
+        /// What was given.
+        axis: String,
+        /// All axes of the op.
+        known: String,
+    },
+    /// The op has no such attribute.
+    #[error("there is no attribute `{attribute}` (attributes: {known})")]
+    UnknownAttribute {
+        /// What was given.
+        attribute: String,
+        /// All attributes of the op.
+        known: String,
+    },
+    /// The attribute cannot have that value.
+    #[error("attribute `{attribute}` cannot be `{value}`: {expected}")]
+    BadAttribute {
+        /// The attribute.
+        attribute: String,
+        /// What was given.
+        value: String,
+        /// What it may be.
+        expected: String,
+    },
+    /// The op is not defined for the element type.
+    #[error("element type {dtype} is not defined here (defined: {known})")]
+    BadDType {
+        /// What was given.
+        dtype: DType,
+        /// All element types of the op.
+        known: String,
+    },
+    /// Axes or attributes make no sense together.
+    #[error("{0}")]
+    Contradiction(String),
+}
+
+/// Checks a case against its op's axes, attributes and element types; gives its operands.
+///
+/// # Errors
+/// What does not fit, with what would.
+pub fn check_case(op: &dyn Op, case: &Case) -> Result<Signature, BadCase> {
+    if case.op != op.name() {
+        return Err(BadCase::OtherOp(case.op.clone()));
+    }
+    if !op.dtypes().contains(&case.dtype) {
+        let known = join(op.dtypes().iter().map(|dtype| dtype.name()));
+        return Err(BadCase::BadDType { dtype: case.dtype, known });
+    }
+    let known = || join(op.axes().iter().map(|axis| axis.name));
+    for (name, _) in &case.axes {
+        if !op.axes().iter().any(|axis| axis.name == name) {
+            return Err(BadCase::UnknownAxis { axis: name.clone(), known: known() });
+        }
+    }
+    for axis in op.axes() {
+        if case.size(axis.name).is_none() {
+            return Err(BadCase::MissingAxis { axis: axis.name.to_owned(), known: known() });
+        }
+    }
+    for (name, value) in &case.attrs {
+        let attribute = op.attributes().iter().find(|attribute| attribute.name == name);
+        let attribute = attribute.ok_or_else(|| BadCase::UnknownAttribute {
+            attribute: name.clone(),
+            known: join(op.attributes().iter().map(|attribute| attribute.name)),
+        })?;
+        check_attribute(attribute, value)?;
+    }
+    let signature = op.signature(case)?;
+    if signature.operands().len() > MAX_OPERANDS {
+        let message = format!("{} operands, at most {MAX_OPERANDS}", signature.operands().len());
+        return Err(BadCase::Contradiction(message));
+    }
+    Ok(signature)
+}
+
+/// The case with its axes in the op's order and missing ones at their defaults.
+pub fn complete_case(op: &dyn Op, case: &Case) -> Case {
+    let mut axes: Vec<(String, u64)> = op
+        .axes()
+        .iter()
+        .map(|axis| (axis.name.to_owned(), case.size(axis.name).unwrap_or(axis.default)))
+        .collect();
+    // Unknown axes stay, so that the check can name them.
+    let is_known = |name: &str| op.axes().iter().any(|axis| axis.name == name);
+    axes.extend(case.axes.iter().filter(|(name, _)| !is_known(name)).cloned());
+    Case { op: case.op.clone(), dtype: case.dtype, axes, attrs: case.attrs.clone() }
+}
+
+fn check_attribute(attribute: &Attribute, value: &AttrValue) -> Result<(), BadCase> {
+    let (fits, expected) = match attribute.kind {
+        AttributeKind::Flag => {
+            (matches!(value, AttrValue::Flag(_)), "it is `true` or `false`".to_owned())
+        }
+        AttributeKind::Int { low, high } => (
+            matches!(value, AttrValue::Int(int) if (low..=high).contains(int)),
+            format!("it is a whole number from {low} to {high}"),
+        ),
+        AttributeKind::Real { low, high } => {
+            let real = match value {
+                AttrValue::Real(real) => *real,
+                AttrValue::Int(int) => *int as f64,
+                _ => f64::NAN,
+            };
+            ((low..=high).contains(&real), format!("it is a number from {low} to {high}"))
+        }
+        AttributeKind::Word(words) => (
+            matches!(value, AttrValue::Word(word) if words.contains(&word.as_str())),
+            format!("it is one of {}", words.join(", ")),
+        ),
+    };
+    if fits {
+        return Ok(());
+    }
+    Err(BadCase::BadAttribute {
+        attribute: attribute.name.to_owned(),
+        value: value.to_string(),
+        expected,
+    })
+}
+
+fn join<'a>(words: impl Iterator<Item = &'a str>) -> String {
+    let words: Vec<&str> = words.collect();
+    if words.is_empty() { "none".to_owned() } else { words.join(", ") }
+}

@@ -1,0 +1,51 @@
+//! Registration: an op with its kernels, in one visible list.
+
+use crate::{Kernel, Op};
+use std::fmt;
+
+/// A wrong kernel that the gate must refuse.
+#[derive(Clone, Copy)]
+pub struct Mutant {
+    /// Its name in reports.
+    pub name: &'static str,
+    /// What is wrong with it.
+    pub flaw: &'static str,
+    /// The kernel.
+    pub kernel: &'static dyn Kernel,
+}
+
+/// An op with everything that belongs to it; each op's folder makes one.
+#[derive(Clone, Copy)]
+pub struct Entry {
+    /// The definition.
+    pub op: &'static dyn Op,
+    /// The kernels, best first; the last does every case.
+    pub kernels: &'static [&'static dyn Kernel],
+    /// Wrong kernels.
+    pub mutants: &'static [Mutant],
+    /// Its sweeps and sizes: the text of `suite.toml`.
+    pub suite: &'static str,
+}
+
+impl Entry {
+    /// The kernel of that name.
+    pub fn kernel(&self, name: &str) -> Option<&'static dyn Kernel> {
+        self.kernels.iter().copied().find(|kernel| kernel.name() == name)
+    }
+
+    /// The mutant of that name.
+    pub fn mutant(&self, name: &str) -> Option<&'static Mutant> {
+        self.mutants.iter().find(|mutant| mutant.name == name)
+    }
+}
+
+impl fmt::Debug for Entry {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Entry({})", self.op.name())
+    }
+}
+
+/// The op of that name in a list.
+pub fn find(entries: &'static [&'static Entry], op: &str) -> Option<&'static Entry> {
+    entries.iter().copied().find(|entry| entry.op.name() == op)
+}

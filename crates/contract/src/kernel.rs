@@ -1,0 +1,68 @@
+//! What a kernel is.
+
+use crate::{Call, KernelError};
+use proofmark_schema::{Case, ErrorContract, Isa};
+
+/// A kernel's word that it does not do a case.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
+pub struct Unsupported(pub String);
+
+/// An implementation of an op.
+///
+/// A kernel never allocates and keeps no state between calls: it works in the workspace it asked
+/// for, on the threads it is given, on the instruction-set path it is told.
+pub trait Kernel: Send + Sync + 'static {
+    /// The idea it is named by: `scalar`, `simd`, `parallel`, `avx512_fused`.
+    fn name(&self) -> &'static str;
+
+    /// One line: how it works.
+    fn summary(&self) -> &'static str;
+
+    /// The paths it has. The best available one is chosen unless the user names another.
+    fn isas(&self) -> &'static [Isa];
+
+    /// Whether it uses more than one thread.
+    fn is_parallel(&self) -> bool {
+        false
+    }
+
+    /// Whether it does this case on this path.
+    ///
+    /// # Errors
+    /// The reason why not, as a fragment.
+    fn supports(&self, case: &Case, isa: Isa) -> Result<(), Unsupported>;
+
+    /// What it promises about its error.
+    fn contract(&self, case: &Case) -> ErrorContract {
+        let _ = case;
+        ErrorContract::default()
+    }
+
+    /// Bytes of scratch memory a call needs, 64-byte aligned; its contents are rubbish.
+    fn workspace_bytes(&self, case: &Case, isa: Isa, threads: usize) -> usize {
+        let _ = (case, isa, threads);
+        0
+    }
+
+    /// Bytes of packed weights; 0 if it packs none.
+    fn prepared_bytes(&self, case: &Case, isa: Isa) -> usize {
+        let _ = (case, isa);
+        0
+    }
+
+    /// Packs the weights of `call` into `prepared`, once, outside the timed part.
+    ///
+    /// # Errors
+    /// If the operands are not those of the signature.
+    fn prepare(&self, call: &mut Call<'_>, prepared: &mut [u8]) -> Result<(), KernelError> {
+        let _ = (call, prepared);
+        Ok(())
+    }
+
+    /// Computes the op once.
+    ///
+    /// # Errors
+    /// If the operands are not those of the signature.
+    fn run(&self, call: &mut Call<'_>) -> Result<(), KernelError>;
+}

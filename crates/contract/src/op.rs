@@ -1,0 +1,173 @@
+//! The definition of an op.
+
+use crate::{BadCase, Law, Portfolio, Signature, Specials, Truth, Values, Want};
+use proofmark_schema::record::ShapeRoles;
+use proofmark_schema::{Case, DType, Work};
+
+/// What an axis stands for in flat tables.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum AxisRole {
+    /// Independent problems.
+    Batch,
+    /// Positions of a sequence, or rows.
+    Sequence,
+    /// An inner dimension.
+    Dimension,
+}
+
+/// An axis of an op's cases, in declared order.
+#[derive(Clone, Copy, Debug)]
+pub struct Axis {
+    /// Its name in cases and sweeps.
+    pub name: &'static str,
+    /// What it counts.
+    pub meaning: &'static str,
+    /// Its column in flat tables.
+    pub role: AxisRole,
+    /// The size where a sweep names none.
+    pub default: u64,
+}
+
+/// The values an attribute may take.
+#[derive(Clone, Copy, Debug)]
+pub enum AttributeKind {
+    /// `true` or `false`.
+    Flag,
+    /// A whole number from `low` to `high`.
+    Int {
+        /// Least value.
+        low: i64,
+        /// Greatest value.
+        high: i64,
+    },
+    /// A real number from `low` to `high`.
+    Real {
+        /// Least value.
+        low: f64,
+        /// Greatest value.
+        high: f64,
+    },
+    /// One of these words.
+    Word(&'static [&'static str]),
+}
+
+/// An attribute of an op's cases.
+#[derive(Clone, Copy, Debug)]
+pub struct Attribute {
+    /// Its name in cases.
+    pub name: &'static str,
+    /// What it changes.
+    pub meaning: &'static str,
+    /// What it may be.
+    pub kind: AttributeKind,
+    /// What it is where a case does not name it, as text.
+    pub default: &'static str,
+}
+
+/// The limits of the error measure q, in units of `u·scale`.
+///
+/// For zero-mean data the normalised error of correct kernels does not grow with the length of
+/// the sums, so the first three are constants (measured for f32 matmul at K = 64 to 16,384:
+/// greatest 3.2, rms 0.48). `structured` is multiplied by `1 + √n/4` for sums of n terms.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Limits {
+    /// Greatest q on zero-mean data.
+    pub q_max: f64,
+    /// Root mean square of q on zero-mean data.
+    pub q_rms: f64,
+    /// Sigmas that the mean signed error may lie off centre on zero-mean data.
+    pub bias: f64,
+    /// Greatest q on structured data, before the factor for length.
+    pub structured: f64,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Limits { q_max: 16.0, q_rms: 2.0, bias: 6.0, structured: 16.0 }
+    }
+}
+
+/// The definition of a computation: everything the gate needs, and nothing about kernels.
+///
+/// All methods but [`Op::signature`] are called only with cases that `signature` accepted.
+pub trait Op: Send + Sync + 'static {
+    /// Its name: the same string in folder, command line, TOML, JSON and report.
+    fn name(&self) -> &'static str;
+
+    /// One line: the formula.
+    fn summary(&self) -> &'static str;
+
+    /// Its axes in declared order.
+    fn axes(&self) -> &'static [Axis];
+
+    /// Its attributes.
+    fn attributes(&self) -> &'static [Attribute];
+
+    /// Primary element types it is defined for.
+    fn dtypes(&self) -> &'static [DType];
+
+    /// The operands of a case.
+    ///
+    /// # Errors
+    /// If the axes and attributes make no sense together. Names, kinds and ranges are checked
+    /// before by [`crate::check_case`].
+    fn signature(&self, case: &Case) -> Result<Signature, BadCase>;
+
+    /// Arithmetic and traffic of one call.
+    fn work(&self, case: &Case) -> Work;
+
+    /// Terms in the longest sum of one output element.
+    fn reduction(&self, case: &Case) -> u64;
+
+    /// The truth about the wanted elements of the written operand number `output`.
+    fn oracle(&self, case: &Case, inputs: &Values, output: usize, want: &Want) -> Truth;
+
+    /// The limits of q.
+    fn limits(&self, case: &Case) -> Limits {
+        let _ = case;
+        Limits::default()
+    }
+
+    /// What to fill the operands with.
+    fn portfolio(&self, case: &Case, signature: &Signature) -> Portfolio {
+        let _ = case;
+        Portfolio::standard(signature)
+    }
+
+    /// Which special values are planted.
+    fn specials(&self, case: &Case, signature: &Signature) -> Specials;
+
+    /// The laws that outputs obey.
+    fn laws(&self) -> &'static [Law] {
+        &[]
+    }
+
+    /// A cheap check of a whole output that sampling would miss (Freivalds' for products), on
+    /// inputs from the exact portfolio. `None`: the op has none.
+    fn audit(
+        &self,
+        case: &Case,
+        inputs: &Values,
+        outputs: &[Vec<f64>],
+        seed: u64,
+    ) -> Option<Result<(), String>> {
+        let _ = (case, inputs, outputs, seed);
+        None
+    }
+
+    /// The cases a proof of this element type covers: edge shapes and every attribute's values.
+    fn proof_cases(&self, dtype: DType) -> Vec<Case>;
+
+    /// Sizes by the roles of flat tables: products over the axes of each role.
+    fn shape_roles(&self, case: &Case) -> ShapeRoles {
+        let product = |role: AxisRole| {
+            let axes = self.axes().iter().filter(|axis| axis.role == role);
+            axes.filter_map(|axis| case.size(axis.name)).product()
+        };
+        ShapeRoles {
+            batch_size: product(AxisRole::Batch),
+            sequence_length: product(AxisRole::Sequence),
+            tensor_dimension: product(AxisRole::Dimension),
+        }
+    }
+}
