@@ -1,0 +1,41 @@
+//! The supervisor's side of a worker: spawn, shared memory, hand-over page, limits, attribution.
+//!
+//! A [`Worker`] is a process of its own that runs one contender. The supervisor owns the operands
+//! (one memory file each, read-only in the worker where they are inputs), the outer clock and the
+//! limits; whatever happens in the worker comes back as a value or as a [`Fault`] that says where.
+//!
+//! # Protocol
+//!
+//! Both sides share a page ([`proofmark_schema::wire::HandOver`]) and a socket. The page's `turn`
+//! word, a futex, says whose turn it is, and is the only thing either side ever waits on:
+//!
+//! 1. The first datagram carries the format version and the page's memory file. The worker maps
+//!    it, waits for its turn, answers `Ready` and hands the turn back.
+//! 2. A message: the supervisor sends it, then sets `turn` to `MESSAGE`. The worker reads one
+//!    datagram, carries it out, sends one answer, then hands the turn back.
+//! 3. A batch: the supervisor writes the command into the page and sets `turn` to `WORKER`. The
+//!    worker runs it, writes the answer into the page (and its text, if it failed, to the
+//!    socket), then hands the turn back. No message is needed, so a batch costs two wake-ups.
+//!
+//! A worker that dies hands nothing back: its signal handler writes the crash into the page and
+//! wakes the supervisor, which looks at the process between waits in any case.
+
+mod channel;
+mod clock;
+mod crash;
+mod fault;
+mod limits;
+mod operand;
+mod output;
+mod poison;
+mod process;
+mod spawn;
+mod wait;
+mod worker;
+
+pub use fault::Fault;
+pub use limits::Limits;
+pub use operand::{OperandPlan, Stray, StrayPlace};
+pub use poison::poison_word;
+pub use spawn::{Arena, Spawn};
+pub use worker::{Batch, Loaded, Ran, Worker};

@@ -1,0 +1,64 @@
+//! What a worker may use before it is ended.
+
+use std::time::Duration;
+
+const GIB: u64 = 1 << 30;
+
+/// Limits of one worker. Processor time decides; the others catch what it cannot see.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Limits {
+    /// Processor time of one batch or message, all threads together.
+    pub cpu: Duration,
+    /// Time on the wall for the same; lax, because a busy machine makes honest kernels late.
+    pub wall: Duration,
+    /// No answer and no processor time used for so long means a deadlock.
+    pub silence: Duration,
+    /// Memory of the worker's own, operands not counted.
+    pub memory_bytes: u64,
+}
+
+impl Default for Limits {
+    /// 20 s of processor time, 60 s on the wall, 10 s of silence, and 60 % of the memory that is
+    /// available now, at most 8 GiB.
+    fn default() -> Limits {
+        Limits {
+            cpu: Duration::from_secs(20),
+            wall: Duration::from_secs(60),
+            silence: Duration::from_secs(10),
+            memory_bytes: available_memory().map_or(GIB, |bytes| (bytes / 5 * 3).min(8 * GIB)),
+        }
+    }
+}
+
+/// What the system could give without swapping.
+fn available_memory() -> Option<u64> {
+    let text = std::fs::read_to_string("/proc/meminfo").ok()?;
+    status_bytes(&text, "MemAvailable:")
+}
+
+/// The bytes of a `Name:   123 kB` line.
+pub(crate) fn status_bytes(text: &str, name: &str) -> Option<u64> {
+    let rest = text.lines().find_map(|line| line.strip_prefix(name))?;
+    let kibibytes: u64 = rest.trim().strip_suffix("kB")?.trim().parse().ok()?;
+    Some(kibibytes * 1024)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn status_lines_are_read_in_kibibytes() {
+        let text = "Name:\tx\nVmHWM:\t     812 kB\nThreads:\t1\n";
+        assert_eq!(status_bytes(text, "VmHWM:"), Some(812 * 1024));
+        assert_eq!(status_bytes(text, "VmRSS:"), None);
+        assert_eq!(status_bytes(text, "Threads:"), None);
+    }
+
+    #[test]
+    fn default_memory_leaves_the_host_two_fifths() {
+        let available = available_memory().unwrap();
+        let limit = Limits::default().memory_bytes;
+        assert!(limit > 0 && limit <= 8 * GIB && limit < available);
+    }
+}

@@ -1,0 +1,311 @@
+//! Operands as the supervisor holds them: a memory file, guards, canaries in every byte of slack.
+
+use crate::poison::poison_word;
+use proofmark_schema::DType;
+use proofmark_schema::wire::OperandMap;
+use proofmark_tensor::{
+    Access, Layout, Mapping, Placement, Tensor, check_canary, memfd, mix, write_canary,
+};
+use rustix::fd::{AsFd, OwnedFd};
+use rustix::fs::SealFlags;
+use std::ops::Range;
+use std::{fmt, io};
+
+/// How an operand is to be laid out.
+#[derive(Clone, Debug, PartialEq)]
+pub struct OperandPlan {
+    /// Name in the op's signature.
+    pub name: String,
+    /// Element type.
+    pub dtype: DType,
+    /// Shape and row stride.
+    pub layout: Layout,
+    /// Where it lies between its guards.
+    pub placement: Placement,
+    /// The kernel may write it; else it is mapped read-only in the worker.
+    pub writable: bool,
+}
+
+/// A byte that a kernel wrote outside of its operand.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Stray {
+    /// Name of the operand beside it.
+    pub operand: String,
+    /// Where it lies.
+    pub place: StrayPlace,
+}
+
+/// Where a stray byte lies.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum StrayPlace {
+    /// So many bytes before the first element.
+    BeforeStart(usize),
+    /// So many bytes after the first byte past the last element.
+    PastEnd(usize),
+    /// In the padding after a row.
+    BetweenRows {
+        /// The row before it.
+        row: usize,
+        /// Bytes from that row's end.
+        bytes: usize,
+    },
+}
+
+impl fmt::Display for Stray {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "`{}`: ", self.operand)?;
+        match self.place {
+            StrayPlace::BeforeStart(bytes) => write!(f, "{bytes} bytes before the start"),
+            StrayPlace::PastEnd(0) => write!(f, "first byte past the end"),
+            StrayPlace::PastEnd(bytes) => write!(f, "{bytes} bytes past the end"),
+            StrayPlace::BetweenRows { row, bytes } => {
+                write!(f, "padding between rows, {bytes} bytes after row {row}")
+            }
+        }
+    }
+}
+
+/// An operand in memory that the worker maps too.
+#[derive(Debug)]
+pub(crate) struct Attached {
+    plan: OperandPlan,
+    mapping: Mapping,
+    tensor: Tensor,
+    offset: usize,
+    seed: u64,
+}
+
+impl Attached {
+    /// Makes the memory and the file to send; zeros inside, canaries around.
+    pub(crate) fn new(plan: &OperandPlan, seed: u64) -> io::Result<(Attached, OwnedFd)> {
+        let span = plan.layout.span().saturating_mul(plan.dtype.size());
+        if span > isize::MAX as usize / 2 {
+            return Err(io::ErrorKind::OutOfMemory.into());
+        }
+        let body = Placement::needed(span);
+        let offset = plan.placement.offset(body, span, plan.dtype.size());
+        let file = memfd(&plan.name, body)?;
+        let mapping = Mapping::of_file(file.as_fd(), body, Access::ReadWrite)?;
+        if !plan.writable {
+            // From here on nobody can make another writable mapping of it; ours stays.
+            rustix::fs::fcntl_add_seals(&file, SealFlags::FUTURE_WRITE)?;
+        }
+        let base = mapping.base().wrapping_add(offset);
+        // SAFETY: the span lies in the mapping, as `offset` has checked; the mapping is readable
+        // and writable, and kept beside the tensor. The worker writes only in its own turn.
+        let tensor = unsafe { Tensor::from_raw(base, plan.dtype, plan.layout.clone(), true) };
+        let mut attached = Attached { plan: plan.clone(), mapping, tensor, offset, seed };
+        attached.write_canaries();
+        Ok((attached, file))
+    }
+
+    /// What the worker must know to map it.
+    pub(crate) fn map(&self) -> OperandMap {
+        OperandMap {
+            name: self.plan.name.clone(),
+            dtype: self.plan.dtype,
+            shape: self.plan.layout.shape.clone(),
+            row_stride: self.plan.layout.row_stride,
+            file_bytes: self.mapping.len(),
+            offset_bytes: self.offset,
+            writable: self.plan.writable,
+        }
+    }
+
+    pub(crate) fn tensor(&self) -> &Tensor {
+        &self.tensor
+    }
+
+    pub(crate) fn tensor_mut(&mut self) -> &mut Tensor {
+        &mut self.tensor
+    }
+
+    /// Bytes of the memory file.
+    pub(crate) fn file_bytes(&self) -> u64 {
+        self.mapping.len() as u64
+    }
+
+    fn span_bytes(&self) -> usize {
+        self.plan.layout.span() * self.plan.dtype.size()
+    }
+
+    fn row_bytes(&self) -> usize {
+        self.plan.layout.cols() * self.plan.dtype.size()
+    }
+
+    /// Rows that hold elements, as ranges of the file.
+    fn rows(&self) -> impl Iterator<Item = Range<usize>> + use<> {
+        let count = if self.plan.layout.is_empty() { 0 } else { self.plan.layout.rows() };
+        let (offset, length) = (self.offset, self.row_bytes());
+        let stride = self.plan.layout.row_stride * self.plan.dtype.size();
+        (0..count).map(move |row| offset + row * stride..offset + row * stride + length)
+    }
+
+    /// Every range of the file that holds no element, in order.
+    fn slack(&self) -> impl Iterator<Item = Range<usize>> + use<> {
+        let ends = std::iter::once(0).chain(self.rows().map(|row| row.end));
+        let starts = self.rows().map(|row| row.start).chain([self.mapping.len()]);
+        ends.zip(starts).map(|(end, start)| end..start).filter(|gap| !gap.is_empty())
+    }
+
+    fn write_canaries(&mut self) {
+        let seed = self.seed;
+        for gap in self.slack() {
+            let at = gap.start as u64;
+            write_canary(&mut self.mapping.bytes_mut()[gap], mix(seed, at, 0));
+        }
+    }
+
+    /// The first byte of slack that was changed.
+    pub(crate) fn stray(&self) -> Option<Stray> {
+        if !self.plan.writable {
+            return None;
+        }
+        let bytes = self.mapping.bytes();
+        let at = self.slack().find_map(|gap| {
+            let seed = mix(self.seed, gap.start as u64, 0);
+            check_canary(&bytes[gap.clone()], seed).map(|inside| gap.start + inside)
+        })?;
+        let end = self.offset + self.span_bytes();
+        let place = if at < self.offset {
+            StrayPlace::BeforeStart(self.offset - at)
+        } else if at >= end {
+            StrayPlace::PastEnd(at - end)
+        } else {
+            let stride = self.plan.layout.row_stride * self.plan.dtype.size();
+            let inside = at - self.offset;
+            StrayPlace::BetweenRows {
+                row: inside / stride,
+                bytes: inside % stride - self.row_bytes(),
+            }
+        };
+        Some(Stray { operand: self.plan.name.clone(), place })
+    }
+
+    /// Fills every element with poison.
+    pub(crate) fn poison(&mut self, pattern: u64) {
+        let word = poison_word(self.plan.dtype, pattern);
+        for row in self.rows() {
+            for chunk in self.mapping.bytes_mut()[row].chunks_mut(8) {
+                chunk.copy_from_slice(&word[..chunk.len()]);
+            }
+        }
+    }
+
+    /// The first element, in logical order, that still holds its poison.
+    pub(crate) fn unwritten(&self, pattern: u64) -> Option<usize> {
+        let word = poison_word(self.plan.dtype, pattern);
+        let (size, cols) = (self.plan.dtype.size(), self.plan.layout.cols());
+        let bytes = self.mapping.bytes();
+        self.rows().enumerate().find_map(|(row, range)| {
+            let held = bytes[range].chunks_exact(size).enumerate().position(|(col, element)| {
+                let at = col * size % 8;
+                element == &word[at..at + size]
+            });
+            held.map(|col| row * cols + col)
+        })
+    }
+
+    /// Names an address of the worker, which has element 0 at `base`, if it lies in or beside
+    /// this operand.
+    pub(crate) fn name_address(&self, address: u64, base: u64) -> Option<String> {
+        let guard = self.mapping.guard_bytes() as i128;
+        let (offset, file) = (self.offset as i128, self.mapping.len() as i128);
+        let span = self.span_bytes() as i128;
+        let at = i128::from(address) - i128::from(base);
+        if base == 0 || at < -offset - guard || at >= file - offset + guard {
+            return None;
+        }
+        let name = &self.plan.name;
+        let guard = if at < -offset || at >= file - offset { " (guard page)" } else { "" };
+        Some(match at {
+            _ if at < 0 => format!("`{name}`{at}: {} bytes before the start{guard}", -at),
+            _ if at == span => format!("`{name}`+{at}: first byte past the end{guard}"),
+            _ if at > span => format!("`{name}`+{at}: {} bytes past the end{guard}", at - span),
+            _ if self.plan.writable => format!("`{name}`+{at}: inside"),
+            _ => {
+                format!("inside read-only input `{name}` at byte {at} (write to a read-only input)")
+            }
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn attached(layout: Layout, placement: Placement) -> Attached {
+        let plan =
+            OperandPlan { name: "y".into(), dtype: DType::F32, layout, placement, writable: true };
+        Attached::new(&plan, 7).unwrap().0
+    }
+
+    #[test]
+    fn every_changed_byte_of_slack_is_found_and_no_element_is() {
+        let mut y = attached(Layout::padded([3, 5], 7), Placement::Aligned64);
+        let (start, span) = (y.offset, y.span_bytes());
+        assert_eq!(span, (2 * 7 + 5) * 4);
+        assert_eq!(y.stray(), None);
+        let mut rows_seen = 0;
+        for at in start - 64..start + span + 64 {
+            y.mapping.bytes_mut()[at] ^= 1;
+            let stray = y.stray().map(|stray| stray.place);
+            let inside = at.wrapping_sub(start);
+            let expected = if at < start {
+                Some(StrayPlace::BeforeStart(start - at))
+            } else if inside >= span {
+                Some(StrayPlace::PastEnd(inside - span))
+            } else if inside % 28 >= 20 {
+                Some(StrayPlace::BetweenRows { row: inside / 28, bytes: inside % 28 - 20 })
+            } else {
+                rows_seen += 1;
+                None
+            };
+            assert_eq!(stray, expected, "byte {at}");
+            y.mapping.bytes_mut()[at] ^= 1;
+        }
+        assert_eq!(rows_seen, 60);
+    }
+
+    #[test]
+    fn poison_fills_elements_only_and_an_unwritten_one_is_found() {
+        let mut y = attached(Layout::padded([2, 3], 5), Placement::EndFlush);
+        y.poison(9);
+        assert_eq!((y.stray(), y.unwritten(9)), (None, Some(0)));
+        assert!(y.tensor().to_f64().iter().all(|value| value.is_nan()));
+        y.tensor_mut().from_f64(&[1.0, 2.0, 3.0, 4.0, 5.0, 6.0]);
+        assert_eq!(y.unwritten(9), None);
+        let word = poison_word(DType::F32, 9);
+        y.tensor_mut().rows_mut::<f32>().unwrap().row_mut(1)[2] =
+            f32::from_le_bytes(word[..4].try_into().unwrap());
+        assert_eq!(y.unwritten(9), Some(5));
+    }
+
+    #[test]
+    fn addresses_are_named_by_their_operand() {
+        let y = attached(Layout::dense([4]), Placement::EndFlush);
+        let base = 0x10_0000;
+        let name = |address: u64| y.name_address(address, base);
+        assert_eq!(name(base - 4).unwrap(), "`y`-4: 4 bytes before the start");
+        assert_eq!(name(base + 16).unwrap(), "`y`+16: first byte past the end (guard page)");
+        assert_eq!(name(base + 20).unwrap(), "`y`+20: 4 bytes past the end (guard page)");
+        assert_eq!(name(base + 8).unwrap(), "`y`+8: inside");
+        assert_eq!(name(base + 16 + 64 * 1024), None);
+        assert_eq!(name(8), None);
+        let y = attached(Layout::dense([4]), Placement::StartFlush);
+        assert_eq!(
+            y.name_address(base - 1, base).unwrap(),
+            "`y`-1: 1 bytes before the start (guard page)"
+        );
+    }
+
+    #[test]
+    fn operands_without_elements_are_slack_only() {
+        let mut y = attached(Layout::dense([0]), Placement::Aligned64);
+        y.poison(1);
+        assert_eq!((y.stray(), y.unwritten(1)), (None, None));
+        let at = y.offset;
+        y.mapping.bytes_mut()[at] ^= 1;
+        assert_eq!(y.stray().unwrap().place, StrayPlace::PastEnd(0));
+    }
+}

@@ -1,0 +1,128 @@
+//! A worker's process: whether it lives, what it uses, and its certain end.
+
+use crate::clock::ProcessClock;
+use crate::limits::status_bytes;
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::fd::{AsFd, OwnedFd};
+use rustix::process::{
+    Pid, PidfdFlags, Signal, WaitId, WaitIdOptions, kill_process_group, pidfd_open,
+    pidfd_send_signal, waitid,
+};
+use std::fs::File;
+use std::io;
+use std::os::unix::fs::FileExt;
+use std::process::Child;
+
+/// How a process ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Ending {
+    /// It returned this code.
+    Exit(i32),
+    /// This signal ended it.
+    Signal(i32),
+}
+
+/// A process that leads its own group. Dropping it ends the group and reaps the process.
+#[derive(Debug)]
+pub(crate) struct Process {
+    child: Child,
+    pid: Pid,
+    pidfd: OwnedFd,
+    clock: ProcessClock,
+    /// Kept open: it is read between waits.
+    statm: File,
+    is_reaped: bool,
+}
+
+impl Process {
+    /// Takes charge of a child; if that fails, the child is ended.
+    pub(crate) fn new(mut child: Child) -> io::Result<Process> {
+        let pid = Pid::from_child(&child);
+        let watch = || -> io::Result<(OwnedFd, ProcessClock, File)> {
+            let pidfd = pidfd_open(pid, PidfdFlags::empty())?;
+            Ok((pidfd, ProcessClock::of(pid)?, File::open(proc_path(pid, "statm"))?))
+        };
+        match watch() {
+            Ok((pidfd, clock, statm)) => {
+                Ok(Process { child, pid, pidfd, clock, statm, is_reaped: false })
+            }
+            Err(error) => {
+                // It may be gone already; either way it is reaped.
+                let _ = child.kill();
+                let _ = child.wait();
+                Err(error)
+            }
+        }
+    }
+
+    pub(crate) fn pid(&self) -> Pid {
+        self.pid
+    }
+
+    /// How it ended, if it did. The process is not reaped yet, so that its group keeps its number.
+    pub(crate) fn ending(&self) -> Option<Ending> {
+        let options = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
+        let status = waitid(WaitId::PidFd(self.pidfd.as_fd()), options).ok()??;
+        match (status.exit_status(), status.terminating_signal()) {
+            (Some(code), _) => Some(Ending::Exit(code)),
+            (_, Some(signal)) => Some(Ending::Signal(signal)),
+            _ => None,
+        }
+    }
+
+    /// Waits for its end, for a moment.
+    pub(crate) fn await_end(&self, milliseconds: i64) -> Option<Ending> {
+        let timeout = Timespec { tv_sec: 0, tv_nsec: milliseconds * 1_000_000 };
+        // An interrupted or failed wait only means that the question is asked early.
+        let _ = poll(&mut [PollFd::new(&self.pidfd, PollFlags::IN)], Some(&timeout));
+        self.ending()
+    }
+
+    /// Processor time of all its threads.
+    pub(crate) fn cpu_ns(&self) -> Option<u64> {
+        self.clock.ns()
+    }
+
+    /// Resident memory now; 0 once it is gone.
+    pub(crate) fn resident_bytes(&self) -> u64 {
+        let mut text = [0u8; 128];
+        let Ok(count) = self.statm.read_at(&mut text, 0) else { return 0 };
+        let text = String::from_utf8_lossy(&text[..count]);
+        let pages: u64 = text.split(' ').nth(1).and_then(|word| word.parse().ok()).unwrap_or(0);
+        pages * rustix::param::page_size() as u64
+    }
+
+    /// Greatest resident memory so far; 0 once it is gone.
+    pub(crate) fn peak_bytes(&self) -> u64 {
+        let text = std::fs::read_to_string(proc_path(self.pid, "status")).unwrap_or_default();
+        status_bytes(&text, "VmHWM:").unwrap_or(0)
+    }
+
+    /// Lets the peak start again from what is resident now, where the system permits it.
+    pub(crate) fn reset_peak(&self) {
+        let _ = std::fs::write(proc_path(self.pid, "clear_refs"), "5");
+    }
+
+    /// Ends the process and everything in its group, and reaps it.
+    pub(crate) fn end(&mut self) {
+        if self.is_reaped {
+            return;
+        }
+        // The group first, while the process, dead or alive, still holds the group's number.
+        // Both fail only where there is nothing left to end.
+        let _ = kill_process_group(self.pid, Signal::KILL);
+        let _ = pidfd_send_signal(&self.pidfd, Signal::KILL);
+        let _ = self.child.wait();
+        self.is_reaped = true;
+    }
+}
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        self.end();
+    }
+}
+
+fn proc_path(pid: Pid, file: &str) -> String {
+    format!("/proc/{}/{file}", pid.as_raw_nonzero())
+}

@@ -1,0 +1,140 @@
+//! Starting workers: one process each, with nothing inherited but its socket.
+
+use crate::channel::Channel;
+use crate::output::Output;
+use crate::process::Process;
+use crate::{Fault, Limits, Worker};
+use rustix::fd::{AsRawFd, BorrowedFd, OwnedFd};
+use rustix::io::FdFlags;
+use rustix::process::{Pid, Resource, Rlimit, Signal};
+use rustix::thread::CpuSet;
+use std::ffi::OsString;
+use std::io;
+use std::os::unix::process::CommandExt;
+use std::path::PathBuf;
+use std::process::{Child, Command, Stdio};
+
+/// How to start workers.
+#[derive(Clone, Debug)]
+pub struct Arena {
+    program: PathBuf,
+    args: Vec<OsString>,
+    limits: Limits,
+}
+
+/// How one worker differs from the next.
+#[derive(Clone, Debug, Default)]
+pub struct Spawn {
+    /// Bytes added to its environment, so that its stack moves.
+    pub environment_pad: usize,
+    /// The processor it is pinned to; none: wherever this process may run.
+    pub cpu: Option<usize>,
+}
+
+/// Numbers that the child sets for itself between fork and exec.
+#[derive(Clone, Copy, Debug)]
+struct Cage {
+    parent: Pid,
+    control: i32,
+    memory_bytes: u64,
+    cpu: Option<usize>,
+}
+
+impl Arena {
+    /// Workers are started as `program args… --control-fd N`.
+    pub fn new(program: PathBuf, args: Vec<OsString>) -> Arena {
+        Arena { program, args, limits: Limits::default() }
+    }
+
+    /// This arena with other limits.
+    #[must_use]
+    pub fn with_limits(mut self, limits: Limits) -> Arena {
+        self.limits = limits;
+        self
+    }
+
+    /// The limits of its workers.
+    pub fn limits(&self) -> &Limits {
+        &self.limits
+    }
+
+    /// Starts a worker and waits until it is ready.
+    ///
+    /// The worker is ended when the calling *thread* ends, which is how the kernel watches over
+    /// parents: use a worker on the thread that started it, or on one that thread outlives.
+    ///
+    /// # Errors
+    /// If no process can be had, or it is not a worker.
+    pub fn spawn(&self, options: &Spawn) -> Result<Worker, Fault> {
+        let (channel, control) =
+            Channel::pair().map_err(|error| Fault::world("making a socket", error))?;
+        let (output, printed) =
+            Output::new().map_err(|error| Fault::world("making a pipe", error))?;
+        let child = self.start(options, &control, printed).map_err(|error| {
+            Fault::world(&format!("starting {}", self.program.display()), error)
+        })?;
+        // The worker's end stays open here until its number is no longer needed.
+        drop(control);
+        let process =
+            Process::new(child).map_err(|error| Fault::world("watching a worker", error))?;
+        Worker::greet(process, channel, output, self.limits)
+    }
+
+    #[expect(clippy::disallowed_methods, reason = "this is the place that starts workers")]
+    fn start(&self, options: &Spawn, control: &OwnedFd, printed: OwnedFd) -> io::Result<Child> {
+        let cage = Cage {
+            parent: rustix::process::getpid(),
+            control: control.as_raw_fd(),
+            memory_bytes: self.limits.memory_bytes,
+            cpu: options.cpu,
+        };
+        let mut command = Command::new(&self.program);
+        command.args(&self.args).arg("--control-fd").arg(cage.control.to_string());
+        command.stdin(Stdio::null()).stdout(printed.try_clone()?).stderr(printed);
+        command.process_group(0);
+        if options.environment_pad > 0 {
+            command.env("PROOFMARK_PAD", "x".repeat(options.environment_pad));
+        }
+        // SAFETY: `enter` makes system calls on numbers alone: it neither allocates nor locks,
+        // so it may run in the child of a process with threads.
+        unsafe { command.pre_exec(move || enter(cage)) };
+        command.spawn()
+    }
+}
+
+/// Makes the child a worker's process, just before it becomes the worker's program.
+fn enter(cage: Cage) -> io::Result<()> {
+    rustix::process::set_parent_process_death_signal(Some(Signal::KILL))?;
+    if rustix::process::getppid() != Some(cage.parent) {
+        // The parent ended before the line above took effect.
+        return Err(rustix::io::Errno::SRCH.into());
+    }
+    // SAFETY: only marks descriptors to be closed on exec; none of ours is used afterwards but
+    // standard input, output and error, which are not in the range.
+    if unsafe { libc::close_range(3, u32::MAX, libc::CLOSE_RANGE_CLOEXEC as i32) } != 0 {
+        return Err(io::Error::last_os_error());
+    }
+    // SAFETY: the socket was open at the fork and nothing has closed it in this child.
+    let control = unsafe { BorrowedFd::borrow_raw(cage.control) };
+    rustix::io::fcntl_setfd(control, FdFlags::empty())?;
+    limit(Resource::Core, 0)?;
+    limit(Resource::Nofile, 256)?;
+    limit(Resource::Fsize, 64 << 20)?;
+    limit(Resource::Data, cage.memory_bytes)?;
+    if let Some(cpu) = cage.cpu {
+        let mut set = CpuSet::new();
+        if cpu >= CpuSet::MAX_CPU {
+            return Err(rustix::io::Errno::INVAL.into());
+        }
+        set.set(cpu);
+        rustix::thread::sched_setaffinity(None, &set)?;
+    }
+    Ok(())
+}
+
+fn limit(resource: Resource, most: u64) -> io::Result<()> {
+    // A harder limit that is in force already stays.
+    let held = rustix::process::getrlimit(resource).maximum;
+    let most = Some(held.map_or(most, |held| held.min(most)));
+    Ok(rustix::process::setrlimit(resource, Rlimit { current: most, maximum: most })?)
+}
