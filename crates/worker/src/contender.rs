@@ -1,0 +1,125 @@
+//! A loaded contender: which kernel, on which path, with its memory and threads.
+
+use proofmark_contract::{Entry, Kernel, Signature, check_case, find};
+use proofmark_schema::wire::FromWorker;
+use proofmark_schema::{Case, ContenderId, Family, Isa, Receipt};
+use proofmark_tensor::{AlignedBuffer, Pool};
+
+/// Fresh scratch memory: a NaN in every float type, so that a kernel which reads it is seen to.
+const RUBBISH: u8 = 0xff;
+
+/// A kernel ready to be given operands.
+pub(crate) struct Contender {
+    pub(crate) kernel: &'static dyn Kernel,
+    pub(crate) isa: Isa,
+    pub(crate) case: Case,
+    pub(crate) signature: Signature,
+    pub(crate) threads: usize,
+    pub(crate) pool: Pool,
+    pub(crate) workspace: AlignedBuffer,
+    pub(crate) prepared: AlignedBuffer,
+    /// `prepare` has been run, or need not be.
+    pub(crate) is_prepared: bool,
+    /// Only there to move what is allocated after it.
+    _heap_pad: Vec<u8>,
+}
+
+impl Contender {
+    /// Finds the kernel and gives it what it asks for; the error says why it does not do the case.
+    pub(crate) fn load(
+        entries: &'static [&'static Entry],
+        id: &ContenderId,
+        case: Case,
+        threads: usize,
+        heap_pad: usize,
+    ) -> Result<Contender, String> {
+        let pad = std::hint::black_box(Vec::with_capacity(heap_pad));
+        let entry = find(entries, &case.op).ok_or_else(|| format!("no op `{}`", case.op))?;
+        let signature = check_case(entry.op, &case).map_err(|error| error.to_string())?;
+        let kernel = find_kernel(entry, id)?;
+        let isa = choose_path(kernel, &case, id.isa)?;
+        let prepared = kernel.prepared_bytes(&case, isa);
+        let mut contender = Contender {
+            kernel,
+            isa,
+            case,
+            signature,
+            threads: 1,
+            pool: Pool::serial(),
+            workspace: AlignedBuffer::new(0),
+            prepared: AlignedBuffer::new(prepared),
+            is_prepared: prepared == 0,
+            _heap_pad: pad,
+        };
+        contender.set_threads(threads);
+        Ok(contender)
+    }
+
+    /// Gives the kernel another number of threads, and the scratch memory that goes with it.
+    pub(crate) fn set_threads(&mut self, threads: usize) {
+        self.threads = if self.kernel.is_parallel() { threads.max(1) } else { 1 };
+        if self.pool.max_threads() != self.threads {
+            self.pool = Pool::new(self.threads);
+        }
+        let bytes = self.kernel.workspace_bytes(&self.case, self.isa, self.threads);
+        self.workspace = AlignedBuffer::new(bytes);
+        self.workspace.as_mut_slice().fill(RUBBISH);
+    }
+
+    /// What it says of itself.
+    pub(crate) fn introduce(&self) -> FromWorker {
+        let prepared_bytes = self.prepared.as_slice().len();
+        let profile = if cfg!(debug_assertions) { "dev" } else { "release" };
+        FromWorker::Loaded {
+            receipt: Receipt {
+                version: env!("CARGO_PKG_VERSION").to_owned(),
+                build: format!("{profile} {}", std::env::consts::ARCH),
+                isa: self.isa.to_string(),
+                device: "cpu".to_owned(),
+                prepared_outside: prepared_bytes > 0,
+            },
+            contract: self.kernel.contract(&self.case),
+            workspace_bytes: self.workspace.as_slice().len(),
+            prepared_bytes,
+        }
+    }
+}
+
+fn find_kernel(entry: &Entry, id: &ContenderId) -> Result<&'static dyn Kernel, String> {
+    let found = match id.family {
+        Family::Native => entry.kernel(&id.name),
+        Family::Mutant => entry.mutant(&id.name).map(|mutant| mutant.kernel),
+        Family::Peer | Family::Plugin => None,
+    };
+    found.ok_or_else(|| format!("no contender `{id}` for op `{}`", entry.op.name()))
+}
+
+/// The wanted path, or the best that this machine has and the kernel does the case on.
+fn choose_path(
+    kernel: &'static dyn Kernel,
+    case: &Case,
+    wanted: Option<Isa>,
+) -> Result<Isa, String> {
+    let supports = |isa| kernel.supports(case, isa).map_err(|reason| reason.to_string());
+    if let Some(isa) = wanted {
+        if !kernel.isas().contains(&isa) {
+            return Err(format!("`{}` has no path {isa}", kernel.name()));
+        }
+        if !proofmark_simd::available(isa) {
+            return Err(format!("this machine has no {isa}"));
+        }
+        return supports(isa).map(|()| isa);
+    }
+    let mut paths = kernel.isas().to_vec();
+    paths.retain(|&isa| proofmark_simd::available(isa));
+    paths.sort_unstable_by(|a, b| b.cmp(a));
+    let mut refusal = Err(format!("`{}` has no path for this machine", kernel.name()));
+    for (rank, isa) in paths.into_iter().enumerate() {
+        match supports(isa) {
+            Ok(()) => return Ok(isa),
+            Err(reason) if rank == 0 => refusal = Err(reason),
+            Err(_) => {}
+        }
+    }
+    refusal
+}

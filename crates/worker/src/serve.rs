@@ -1,0 +1,172 @@
+//! The worker's life: wait for a turn, do as told, hand back.
+
+use crate::contender::Contender;
+use crate::operands::Operands;
+use crate::{batch, channel, guarded, page, signals};
+use proofmark_contract::{Call, Entry};
+use proofmark_schema::FORMAT_VERSION;
+use proofmark_schema::wire::{FromWorker, HandOver, ToWorker, phase, status, turn};
+use rustix::fd::{AsFd, FromRawFd, OwnedFd, RawFd};
+use std::io;
+use std::sync::atomic::Ordering::Relaxed;
+
+/// Why a worker gave up.
+#[derive(Debug, thiserror::Error)]
+pub enum ServeError {
+    /// The supervisor's end of the socket is closed, or this is no such socket.
+    #[error("socket: {0}")]
+    Socket(#[from] io::Error),
+    /// The first datagram is not a supervisor's of this version.
+    #[error("no supervisor of format {FORMAT_VERSION} on the socket")]
+    Greeting,
+    /// A message that cannot be read.
+    #[error("message: {0}")]
+    Message(#[from] serde_json::Error),
+    /// The turn is none that there is.
+    #[error("turn {0} is unknown")]
+    Turn(u32),
+}
+
+/// Serves the supervisor on `control_fd` until it says to end.
+///
+/// Takes over the process: fatal signals and panics are caught from here on. The descriptor is
+/// this function's to close.
+///
+/// # Errors
+/// If the supervisor is gone or does not keep to the protocol.
+pub fn serve(entries: &'static [&'static Entry], control_fd: RawFd) -> Result<(), ServeError> {
+    // SAFETY: the process was started with this descriptor for this purpose, and nothing else
+    // in it uses it.
+    let socket = unsafe { OwnedFd::from_raw_fd(control_fd) };
+    // Nothing that a kernel starts may hold the socket open.
+    rustix::io::fcntl_setfd(&socket, rustix::io::FdFlags::CLOEXEC).map_err(io::Error::from)?;
+    let greeting = channel::receive(&socket)?;
+    let is_known = greeting.text == FORMAT_VERSION.to_string().as_bytes();
+    let (true, [file]) = (is_known, &greeting.files[..]) else {
+        return Err(ServeError::Greeting);
+    };
+    let page = page::map(file.as_fd())?;
+    drop(greeting);
+    guarded::install();
+    signals::install()?;
+    // After the handlers' stack: permission is refused where that is too small for tiles. Where
+    // there are no tiles, kernels that need them say so.
+    proofmark_simd::state::request_amx();
+    page::wait_for_turn(page);
+    channel::answer(&socket, &FromWorker::Ready { format: FORMAT_VERSION })?;
+    page::hand_back(page);
+    Worker { entries, socket, page, operands: None, contender: None }.run()
+}
+
+struct Worker {
+    entries: &'static [&'static Entry],
+    socket: OwnedFd,
+    page: &'static HandOver,
+    /// Before the contender, whose memory they do not use; both go when another is loaded.
+    operands: Option<Operands>,
+    contender: Option<Contender>,
+}
+
+impl Worker {
+    fn run(mut self) -> Result<(), ServeError> {
+        loop {
+            match page::wait_for_turn(self.page) {
+                turn::WORKER => self.batch()?,
+                turn::MESSAGE => self.message()?,
+                turn::QUIT => return Ok(()),
+                other => return Err(ServeError::Turn(other)),
+            }
+            page::hand_back(self.page);
+        }
+    }
+
+    fn batch(&mut self) -> Result<(), ServeError> {
+        let ended = match (&mut self.contender, &mut self.operands) {
+            (Some(contender), Some(operands)) => batch::run(self.page, contender, operands),
+            _ => Err(batch::Failure {
+                status: status::KERNEL_ERROR,
+                reason: "no contender with operands is loaded".to_owned(),
+            }),
+        };
+        let status = match ended {
+            Ok(()) => status::OK,
+            Err(failure) => {
+                channel::answer(&self.socket, &channel::failed(failure.reason))?;
+                failure.status
+            }
+        };
+        self.page.status.store(status, Relaxed);
+        Ok(())
+    }
+
+    fn message(&mut self) -> Result<(), ServeError> {
+        let received = channel::receive(&self.socket)?;
+        let message = serde_json::from_slice(&received.text)?;
+        let page = self.page;
+        let answer = guarded::call(|| self.carry_out(message, &received.files));
+        page.phase.store(phase::IDLE, Relaxed);
+        channel::answer(&self.socket, &answer.unwrap_or_else(channel::failed))?;
+        Ok(())
+    }
+
+    fn carry_out(&mut self, message: ToWorker, files: &[OwnedFd]) -> FromWorker {
+        let done = match message {
+            ToWorker::Load { contender, case, threads, heap_pad } => {
+                self.page.phase.store(phase::LOAD, Relaxed);
+                self.operands = None;
+                self.contender = None;
+                match Contender::load(self.entries, &contender, case, threads, heap_pad) {
+                    Err(reason) => return FromWorker::Unsupported { reason },
+                    Ok(contender) => return self.contender.insert(contender).introduce(),
+                }
+            }
+            ToWorker::Attach { operands } => self.attach(&operands, files),
+            ToWorker::Threads { threads } => self.loaded().map(|own| own.set_threads(threads)),
+            ToWorker::Prepare => self.prepare(),
+        };
+        match done {
+            Ok(()) => FromWorker::Done,
+            Err(reason) => channel::failed(reason),
+        }
+    }
+
+    fn loaded(&mut self) -> Result<&mut Contender, String> {
+        self.contender.as_mut().ok_or_else(|| "no contender is loaded".to_owned())
+    }
+
+    fn attach(
+        &mut self,
+        maps: &[proofmark_schema::wire::OperandMap],
+        files: &[OwnedFd],
+    ) -> Result<(), String> {
+        // First, so that the old and the new are never held together.
+        self.operands = None;
+        let page = self.page;
+        let contender = self.loaded()?;
+        // Packed weights belong to the operands they were packed from.
+        contender.is_prepared = contender.prepared.as_slice().is_empty();
+        self.operands = Some(Operands::map(page, &contender.signature, maps, files)?);
+        Ok(())
+    }
+
+    fn prepare(&mut self) -> Result<(), String> {
+        let (Some(contender), Some(operands)) = (&mut self.contender, &mut self.operands) else {
+            return Err("no contender with operands is loaded".to_owned());
+        };
+        self.page.phase.store(phase::PREPARE, Relaxed);
+        let mut call = Call {
+            case: &contender.case,
+            isa: contender.isa,
+            threads: contender.threads,
+            pool: &contender.pool,
+            inputs: &operands.inputs,
+            outputs: &mut operands.outputs,
+            workspace: contender.workspace.as_mut_slice(),
+            prepared: &[],
+        };
+        let prepared = contender.prepared.as_mut_slice();
+        contender.kernel.prepare(&mut call, prepared).map_err(|error| error.to_string())?;
+        contender.is_prepared = true;
+        Ok(())
+    }
+}
