@@ -1,0 +1,207 @@
+//! The comparison: one dimensionless error for every op, element type and length.
+
+use proofmark_contract::Truth;
+use proofmark_schema::DType;
+use proofmark_schema::proof::Errors;
+
+/// How an output compares with the truth.
+#[derive(Clone, Debug, Default)]
+pub struct Score {
+    /// The error of each element in units of `u·scale`, beyond the half unit in the last place
+    /// that rounding to the output type costs anyone. Infinite where the class is wrong (a
+    /// number where NaN is due, a finite value where overflow is due).
+    pub q: Vec<f64>,
+    /// The position of the greatest.
+    pub worst: usize,
+    /// All summaries.
+    pub errors: Errors,
+    /// Mean of the signed relative error over row means, in units of `u·scale` plus rounding.
+    pub mean_signed: f64,
+}
+
+/// Scores `got` against the truth, for outputs of type `dtype` and the unit `u` of the precision
+/// that sums are promised in. `row` is the length of a row, over which errors are correlated.
+pub fn score(dtype: DType, unit: f64, truth: &Truth, got: &[f64], row: usize) -> Score {
+    assert_eq!(truth.value.len(), got.len(), "one value for each wanted element");
+    let mut score = Score { q: Vec::with_capacity(got.len()), ..Score::default() };
+    let mut sums = Sums::default();
+    let mut rows = RowMeans::new(row.max(1));
+    for (i, (&got, &want)) in got.iter().zip(&truth.value).enumerate() {
+        let q = element(dtype, unit, want, truth.scale[i], got);
+        if q > score.errors.q_max || (i == 0) {
+            score.errors.q_max = q;
+            score.worst = i;
+        }
+        score.q.push(q);
+        sums.add(dtype, want, got, q);
+        let tolerance = unit * truth.scale[i] + 0.5 * dtype.ulp(want) * f64::from(dtype.is_float());
+        let signed = (got - want) * want.signum() / tolerance;
+        rows.add(i, if signed.is_finite() { signed } else { 0.0 });
+    }
+    sums.finish(&mut score.errors, got.len());
+    (score.mean_signed, score.errors.bias) = rows.finish();
+    score
+}
+
+/// The error of one element in units of `u·scale`.
+fn element(dtype: DType, unit: f64, want: f64, scale: f64, got: f64) -> f64 {
+    if want.is_nan() || got.is_nan() {
+        return if want.is_nan() && got.is_nan() { 0.0 } else { f64::INFINITY };
+    }
+    if want.is_infinite() {
+        return if got == want { 0.0 } else { f64::INFINITY };
+    }
+    // The first magnitude that is no longer finite stands for infinity, so that a result near
+    // overflow is judged by distance like any other.
+    let ceiling = dtype.largest() + dtype.ulp(dtype.largest()) * f64::from(dtype.is_float());
+    let slack = 64.0 * unit * scale;
+    let must_overflow = want.abs() - slack > ceiling - 0.5 * dtype.ulp(dtype.largest());
+    if dtype.is_float() && must_overflow && got.is_finite() && dtype != DType::F8e4m3 {
+        return f64::INFINITY;
+    }
+    let clamp = |value: f64| value.clamp(-ceiling, ceiling);
+    let error = (clamp(got) - clamp(want)).abs();
+    let rounding = if dtype.is_float() { 0.5 * dtype.ulp(want) } else { 0.0 };
+    (error - rounding).max(0.0) / (unit * scale + dtype.smallest())
+}
+
+/// The familiar numbers; reported, never deciding.
+#[derive(Default)]
+struct Sums {
+    q2: f64,
+    error2: f64,
+    want2: f64,
+    got2: f64,
+    product: f64,
+    max_relative: f64,
+    max_ulp: f64,
+}
+
+impl Sums {
+    fn add(&mut self, dtype: DType, want: f64, got: f64, q: f64) {
+        self.q2 += q * q;
+        if !want.is_finite() || !got.is_finite() {
+            return;
+        }
+        let error = (got - want).abs();
+        self.error2 += error * error;
+        self.want2 += want * want;
+        self.got2 += got * got;
+        self.product += want * got;
+        if want != 0.0 {
+            self.max_relative = self.max_relative.max(error / want.abs());
+        }
+        self.max_ulp = self.max_ulp.max(error / dtype.ulp(want));
+    }
+
+    fn finish(&self, errors: &mut Errors, count: usize) {
+        errors.q_rms = (self.q2 / count.max(1) as f64).sqrt();
+        errors.max_relative = self.max_relative;
+        errors.max_ulp = self.max_ulp;
+        errors.nmse = if self.want2 > 0.0 { self.error2 / self.want2 } else { 0.0 };
+        let norms = (self.want2 * self.got2).sqrt();
+        errors.cosine_distance =
+            if norms > 0.0 { (1.0 - self.product / norms).max(0.0) } else { 0.0 };
+    }
+}
+
+/// Means over rows: elements of a row share a factor or a sum, and with it an error, so the row
+/// and not the element is what can be averaged as independent.
+struct RowMeans {
+    row: usize,
+    current: (f64, usize),
+    means: Vec<f64>,
+}
+
+impl RowMeans {
+    fn new(row: usize) -> RowMeans {
+        RowMeans { row, current: (0.0, 0), means: Vec::new() }
+    }
+
+    fn add(&mut self, index: usize, value: f64) {
+        if index.is_multiple_of(self.row) {
+            self.close();
+        }
+        self.current.0 += value;
+        self.current.1 += 1;
+    }
+
+    fn close(&mut self) {
+        if self.current.1 > 0 {
+            self.means.push(self.current.0 / self.current.1 as f64);
+        }
+        self.current = (0.0, 0);
+    }
+
+    /// The mean, and how many of its standard errors it lies from 0 (0 below thirty rows).
+    fn finish(mut self) -> (f64, f64) {
+        self.close();
+        let n = self.means.len() as f64;
+        if self.means.len() < 30 {
+            return (0.0, 0.0);
+        }
+        let mean = self.means.iter().sum::<f64>() / n;
+        let variance = self.means.iter().map(|m| (m - mean).powi(2)).sum::<f64>() / (n - 1.0);
+        if variance == 0.0 { (mean, 0.0) } else { (mean, mean / (variance / n).sqrt()) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const U: f64 = 1.0 / (1u64 << 24) as f64;
+
+    fn q(want: f64, scale: f64, got: f64) -> f64 {
+        element(DType::F32, U, want, scale, got)
+    }
+
+    #[test]
+    fn rounding_to_the_output_type_is_free() {
+        let third = 1.0 / 3.0;
+        assert_eq!(q(third, 1.0, f64::from(third as f32)), 0.0);
+    }
+
+    #[test]
+    fn one_unit_of_scale_counts_one() {
+        let error = 100.0 * U;
+        assert!((q(1.0, 1.0, 1.0 + error) - 99.0).abs() < 1.0);
+    }
+
+    #[test]
+    fn classes_must_agree() {
+        assert_eq!(q(f64::NAN, 1.0, f64::NAN), 0.0);
+        assert_eq!(q(f64::NAN, 1.0, 0.0), f64::INFINITY);
+        assert_eq!(q(0.0, 1.0, f64::NAN), f64::INFINITY);
+        assert_eq!(q(f64::INFINITY, 1.0, f64::NEG_INFINITY), f64::INFINITY);
+        assert_eq!(q(f64::INFINITY, 1.0, f64::INFINITY), 0.0);
+    }
+
+    #[test]
+    fn overflow_is_due_beyond_the_largest_and_only_there() {
+        let largest = f64::from(f32::MAX);
+        assert_eq!(q(1e39, 1e39, f64::INFINITY), 0.0);
+        assert_eq!(q(1e39, 1e39, largest), f64::INFINITY);
+        assert!(q(1e30, 1e30, f64::INFINITY) > 1e6);
+    }
+
+    #[test]
+    fn a_zero_scale_admits_only_the_right_bits() {
+        assert_eq!(q(1.0, 0.0, 1.0), 0.0);
+        assert!(q(1.0, 0.0, f64::from(1.0f32 + f32::EPSILON)) > 1e30);
+    }
+
+    #[test]
+    fn truncation_shows_as_bias() {
+        let wants: Vec<f64> = (0..4096).map(|i| f64::from(i).sin()).collect();
+        let down = |x: f64| {
+            let near = x as f32;
+            let over = f64::from(near).abs() > x.abs();
+            f64::from(if over { f32::from_bits(near.to_bits() - 1) } else { near })
+        };
+        let got: Vec<f64> = wants.iter().map(|&x| down(x)).collect();
+        let truth = Truth { scale: wants.iter().map(|x| x.abs()).collect(), value: wants };
+        let score = score(DType::F32, U, &truth, &got, 16);
+        assert!(score.errors.bias < -6.0, "{:?}", score.errors);
+    }
+}

@@ -1,0 +1,25 @@
+//! The judge of correctness; the only maker of [`Proven`].
+//!
+//! It knows no op: it is handed a definition ([`proofmark_contract::Op`]) and the name of a
+//! contender, runs the contender in a worker process, and judges what comes out against the
+//! oracle in ten stages. The first failure stops.
+#![forbid(unsafe_code)]
+
+mod certificate;
+mod compare;
+mod examiner;
+mod other_gates;
+mod precision;
+mod proven;
+mod refuse;
+mod sampling;
+mod selftest;
+mod stages;
+mod subject;
+
+pub use certificate::{Certificate, certify};
+pub use compare::{Score, score};
+pub use examiner::{Depth, Examiner, Rules};
+pub use other_gates::{OTHER_GATES, OtherGate};
+pub use proven::{Entrant, Proven, Revealed};
+pub use selftest::{CorrectResult, MutantResult, try_correct, try_mutant};

@@ -1,0 +1,68 @@
+//! Which elements of a large output the oracle is asked for.
+
+use proofmark_contract::{Op, Operand, Want};
+use proofmark_schema::Case;
+use proofmark_tensor::mix;
+
+/// Operations the oracle may spend on one output.
+const ORACLE_OPERATIONS: u64 = 30_000_000;
+
+/// The same for an output that is checked between timed batches.
+const SPOT_CHECK_OPERATIONS: u64 = 2_000_000;
+
+/// Every element where that is affordable; else the edges of rows, columns and common tiles, and
+/// samples drawn from the seed.
+pub(crate) fn want(op: &dyn Op, case: &Case, output: &Operand, seed: u64) -> Want {
+    within(ORACLE_OPERATIONS, op, case, output, seed)
+}
+
+/// The same within the smaller budget of a check between timed batches.
+pub(crate) fn spot_check(op: &dyn Op, case: &Case, output: &Operand, seed: u64) -> Want {
+    within(SPOT_CHECK_OPERATIONS, op, case, output, seed)
+}
+
+fn within(budget: u64, op: &dyn Op, case: &Case, output: &Operand, seed: u64) -> Want {
+    let layout = output.layout();
+    let (rows, cols) = (layout.rows(), layout.cols());
+    let elements = (rows * cols).max(1) as u64;
+    let each = (op.work(case).flops / elements).max(1);
+    let affordable = (budget / each).max(256);
+    if elements <= affordable {
+        return Want::all();
+    }
+    let side = (affordable as f64).sqrt() as usize;
+    let few_rows = side.min(rows).max(affordable as usize / cols.max(1)).min(rows);
+    let few_cols = (affordable as usize / few_rows.max(1)).max(16);
+    Want::some(Some(pick(rows, few_rows, seed)), Some(pick(cols, few_cols, seed ^ 0x9e37)))
+}
+
+/// `count` of `total` positions, ascending: both ends, tile edges, then samples.
+fn pick(total: usize, count: usize, seed: u64) -> Vec<usize> {
+    if count >= total {
+        return (0..total).collect();
+    }
+    let mut picked = Vec::with_capacity(count + 16);
+    for edge in [1, 8, 16, 32, 64, 128, 256] {
+        picked.extend([edge - 1, edge, total.saturating_sub(edge)]);
+    }
+    picked.push(0);
+    picked.retain(|&position| position < total);
+    let samples = (count as u64).saturating_sub(picked.len() as u64).max(8);
+    picked.extend((0..samples).map(|i| (mix(seed, 77, i) % total as u64) as usize));
+    picked.sort_unstable();
+    picked.dedup();
+    picked
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn picks_keep_both_ends_and_stay_inside() {
+        let picked = pick(10_000, 100, 7);
+        assert!(picked.contains(&0) && picked.contains(&9_999));
+        assert!(picked.iter().all(|&p| p < 10_000) && picked.is_sorted());
+        assert_eq!(pick(5, 100, 7), [0, 1, 2, 3, 4]);
+    }
+}

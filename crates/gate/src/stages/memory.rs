@@ -1,0 +1,42 @@
+//! Stage B: guard pages on both sides, padded rows, every base offset.
+
+use crate::examiner::Examination;
+use crate::subject::{Setup, values};
+use proofmark_schema::proof::Refusal;
+use proofmark_tensor::Placement;
+
+pub(crate) fn run(exam: &mut Examination<'_>) -> Result<(), Box<Refusal>> {
+    let filling = exam.portfolio.zero_mean.last().expect("a portfolio has zero-mean fills");
+    let inputs = values(exam.signature, filling, exam.seed(0));
+    let filled = filling.describe(exam.signature);
+    let limit = exam.limits.q_max;
+    for setup in setups(exam) {
+        exam.subject.arrange(setup).map_err(|fault| exam.fault(fault))?;
+        let filled = format!("{filled}, {:?}, rows padded by {}", setup.placement, setup.padding);
+        exam.judge(&inputs, &filled, limit)?;
+    }
+    exam.subject.arrange(Setup::PLAIN).map_err(|fault| exam.fault(fault))
+}
+
+/// The placements to try. The one past the end names over-reads and over-writes by the byte, the
+/// one before the start likewise; shifted starts break whoever assumes alignment.
+fn setups(exam: &Examination<'_>) -> Vec<Setup> {
+    let at = |placement, padding| Setup { placement, padding };
+    let mut setups = vec![
+        at(Placement::EndFlush, 0),
+        at(Placement::StartFlush, 0),
+        at(Placement::EndFlush, 1),
+        at(Placement::StartFlush, 17),
+    ];
+    if exam.is_sampled() {
+        return setups;
+    }
+    setups.push(at(Placement::PageCrossing, 3));
+    let operands = exam.signature.operands();
+    let element = operands.iter().map(|operand| operand.dtype.size()).max().unwrap_or(1);
+    // Large cases take a few offsets each; over the portfolio all are met.
+    let step = if exam.by.op.work(exam.case).flops > 1_000_000 { 5 } else { 1 };
+    let shifts = (1..64 / element).step_by(step).map(|n| n * element);
+    setups.extend(shifts.map(|bytes| at(Placement::Shifted(bytes), bytes % 3)));
+    setups
+}

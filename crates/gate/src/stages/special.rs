@@ -1,0 +1,103 @@
+//! Stage F: special values at every lane and in tails, under the op's own rules.
+
+use crate::examiner::Examination;
+use crate::subject::{Outputs, values};
+use proofmark_contract::{Specials, Values};
+use proofmark_schema::Outcome;
+use proofmark_schema::proof::Refusal;
+use proofmark_tensor::{mix, round_to};
+
+/// Positions from the start of a row at which NaN is planted one by one: past the widest vector
+/// and its unrolled neighbours.
+const LANES: usize = 40;
+
+pub(crate) fn run(exam: &mut Examination<'_>) -> Result<(), Box<Refusal>> {
+    let specials = exam.by.op.specials(exam.case, exam.signature);
+    let filling = exam.portfolio.zero_mean.last().expect("a portfolio has zero-mean fills");
+    let tame = values(exam.signature, filling, exam.seed(0));
+    if specials.operands.is_empty() || exam.is_empty() {
+        exam.note = "no special values apply".to_owned();
+        return Ok(());
+    }
+    let filled = filling.describe(exam.signature);
+    for (n, plant) in plants(exam, &specials).into_iter().enumerate() {
+        let Plant { operand, position, value } = plant;
+        let mut inputs = tame.clone();
+        let described = &exam.signature.operands()[operand];
+        inputs.tensors[operand][position] = round_to(described.dtype, value);
+        let index = described.layout().index_of(position);
+        let filled = format!("{filled}, {}{index:?}={value:e}", described.name);
+        let limit = exam.structured_limit();
+        let limit =
+            if specials.may_flush_subnormals { limit + flush_allowance(exam) } else { limit };
+        let (outputs, _) = exam.judge(&inputs, &filled, limit)?;
+        if specials.signed_zero && n % 2 == 0 {
+            signs_of_zero(exam, &inputs, &outputs, &filled)?;
+        }
+    }
+    Ok(())
+}
+
+/// In units of the smallest subnormal, what flushing a subnormal result to zero costs.
+fn flush_allowance(exam: &Examination<'_>) -> f64 {
+    let dtype = exam.signature.outputs()[0].dtype;
+    2f64.powi(dtype.min_exponent()) / dtype.smallest()
+}
+
+struct Plant {
+    operand: usize,
+    position: usize,
+    value: f64,
+}
+
+/// Every value at a few positions drawn from the seed, the last among them, and NaN at each lane
+/// of a row where the case is cheap enough.
+fn plants(exam: &Examination<'_>, specials: &Specials) -> Vec<Plant> {
+    let mut plants = Vec::new();
+    let is_cheap = exam.by.op.work(exam.case).flops < 200_000 && !exam.is_sampled();
+    for &operand in &specials.operands {
+        let described = &exam.signature.operands()[operand];
+        let (len, cols) = (described.len(), described.layout().cols());
+        if len == 0 {
+            continue;
+        }
+        for (n, &value) in specials.values.iter().enumerate() {
+            let drawn = mix(exam.by.rules.seed, operand as u64, n as u64) as usize % len;
+            let kept = if n % 3 == 0 { len - 1 } else { drawn };
+            plants.push(Plant { operand, position: kept, value });
+            if is_cheap {
+                let other = mix(exam.by.rules.seed, 91 + operand as u64, n as u64) as usize % len;
+                plants.push(Plant { operand, position: other, value });
+            }
+        }
+        if is_cheap && specials.values.iter().any(|value| value.is_nan()) {
+            let row = mix(exam.by.rules.seed, 17, operand as u64) as usize % (len / cols);
+            let lanes = (0..cols.min(LANES)).map(|lane| row * cols + lane);
+            plants.extend(lanes.map(|position| Plant { operand, position, value: f64::NAN }));
+        }
+    }
+    plants
+}
+
+fn signs_of_zero(
+    exam: &Examination<'_>,
+    inputs: &Values,
+    outputs: &Outputs,
+    filled: &str,
+) -> Result<(), Box<Refusal>> {
+    for (k, operand) in exam.signature.outputs().iter().enumerate() {
+        let want = exam.want(k);
+        let truth = exam.by.op.oracle(exam.case, inputs, k, &want);
+        let layout = operand.layout();
+        for (at, flat) in want.indices(layout.rows(), layout.cols()).into_iter().enumerate() {
+            let (got, want) = (outputs.values[k][flat], truth.value[at]);
+            if got == 0.0 && want == 0.0 && got.is_sign_negative() != want.is_sign_negative() {
+                let index = layout.index_of(flat);
+                let reason =
+                    format!("{}{index:?} is {got:?}, exact {want:?} ({filled})", operand.name);
+                return Err(exam.refuse(Outcome::Wrong, reason));
+            }
+        }
+    }
+    Ok(())
+}

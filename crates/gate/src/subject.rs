@@ -1,0 +1,167 @@
+//! The contender under examination: a worker, its operands, and one judged run at a time.
+
+use proofmark_arena::{Arena, Batch, Fault, Loaded, OperandPlan, Ran, Spawn, Worker};
+use proofmark_contract::{Filling, Role, Signature, Values};
+use proofmark_schema::{Case, ContenderId};
+use proofmark_tensor::{Layout, Placement};
+
+/// How the operands of a run lie in memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Setup {
+    /// Where each operand starts within its pages.
+    pub(crate) placement: Placement,
+    /// Elements between the end of a row and the next, where the operand allows it.
+    pub(crate) padding: usize,
+}
+
+impl Setup {
+    /// Dense and aligned: how measured calls run.
+    pub(crate) const PLAIN: Setup = Setup { placement: Placement::Aligned64, padding: 0 };
+}
+
+/// What a run wrote.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Outputs {
+    /// Decoded, one vector for each written operand.
+    pub(crate) values: Vec<Vec<f64>>,
+    /// The same as raw bits.
+    pub(crate) bits: Vec<Vec<u64>>,
+    /// What the processor's state looked like afterwards (see `wire::leak`).
+    pub(crate) leaks: u32,
+}
+
+/// A contender loaded for a case.
+pub(crate) struct Subject<'a> {
+    signature: &'a Signature,
+    worker: Worker,
+    loaded: Loaded,
+    setup: Option<Setup>,
+    poison: u64,
+}
+
+impl<'a> Subject<'a> {
+    /// Starts a worker and loads the contender, before any input exists.
+    pub(crate) fn load(
+        arena: &Arena,
+        case: &Case,
+        signature: &'a Signature,
+        contender: &ContenderId,
+        threads: usize,
+    ) -> Result<Subject<'a>, Fault> {
+        let mut worker = arena.spawn(&Spawn::default())?;
+        let loaded = worker.load(contender, case, threads, 0)?;
+        Ok(Subject { signature, worker, loaded, setup: None, poison: 0x5eed })
+    }
+
+    /// What it said when it was loaded.
+    pub(crate) fn loaded(&self) -> &Loaded {
+        &self.loaded
+    }
+
+    /// Changes how many threads it may use.
+    pub(crate) fn set_threads(&mut self, threads: usize) -> Result<(), Fault> {
+        self.worker.set_threads(threads)
+    }
+
+    /// Lays the operands out anew.
+    pub(crate) fn arrange(&mut self, setup: Setup) -> Result<(), Fault> {
+        let plans: Vec<OperandPlan> = self
+            .signature
+            .operands()
+            .iter()
+            .map(|operand| OperandPlan {
+                name: operand.name.to_owned(),
+                dtype: operand.dtype,
+                layout: if operand.free_row_stride && setup.padding > 0 {
+                    let cols = operand.layout().cols();
+                    Layout::padded(operand.shape.as_slice(), cols + setup.padding)
+                } else {
+                    operand.layout()
+                },
+                placement: setup.placement,
+                writable: operand.role.is_written(),
+            })
+            .collect();
+        self.setup = None;
+        self.worker.attach(&plans)?;
+        self.setup = Some(setup);
+        Ok(())
+    }
+
+    /// Writes the inputs, poisons the outputs, calls once and reads the outputs.
+    pub(crate) fn run(&mut self, inputs: &Values) -> Result<Outputs, Fault> {
+        if self.setup.is_none() {
+            self.arrange(Setup::PLAIN)?;
+        }
+        self.poison = self.poison.wrapping_mul(0x2545_f491_4f6c_dd1d).rotate_left(17) | 1;
+        for (i, operand) in self.signature.operands().iter().enumerate() {
+            if operand.role == Role::Output {
+                self.worker.poison(i, self.poison);
+            } else {
+                self.worker.tensor_mut(i).from_f64(inputs.of(i));
+            }
+        }
+        if self.loaded.prepared_bytes > 0 {
+            self.worker.prepare()?;
+        }
+        let ran = self.call()?;
+        Ok(self.outputs(ran.leaks))
+    }
+
+    fn call(&mut self) -> Result<Ran, Fault> {
+        let dirt = (self.poison >> 16) as u32;
+        let batch =
+            Batch { prime: 0, calls: 1, check_each_call: true, dirty_workspace: Some(dirt) };
+        self.worker.run(&batch)
+    }
+
+    fn outputs(&self, leaks: u32) -> Outputs {
+        let first = self.signature.inputs().len();
+        let written = first..self.signature.operands().len();
+        let values = written.clone().map(|i| self.worker.tensor(i).to_f64()).collect();
+        let bits = written.map(|i| self.worker.tensor(i).to_bits()).collect();
+        Outputs { values, bits, leaks }
+    }
+
+    /// The first byte around or between the elements of any operand that was changed.
+    pub(crate) fn stray(&self) -> Option<String> {
+        self.worker.stray().map(|stray| stray.to_string())
+    }
+
+    /// Whether the read-only operands still hold these values.
+    pub(crate) fn inputs_intact(&self, inputs: &Values) -> Option<&'static str> {
+        let reads = self.signature.inputs().iter().enumerate();
+        for (i, operand) in reads {
+            let now = self.worker.tensor(i).to_f64();
+            let same =
+                |(a, b): (&f64, &f64)| a.to_bits() == b.to_bits() || a.is_nan() && b.is_nan();
+            if !now.iter().zip(inputs.of(i)).all(same) {
+                return Some(operand.name);
+            }
+        }
+        None
+    }
+}
+
+/// The values a filling gives the operands of a case: those of a run before it is made.
+pub(crate) fn values(signature: &Signature, filling: &Filling, seed: u64) -> Values {
+    let fill = |(i, operand): (usize, &proofmark_contract::Operand)| {
+        if operand.role == Role::Output {
+            return Vec::new();
+        }
+        let cols = operand.layout().cols();
+        let value =
+            |index| filling.fills[i].value(operand.dtype, seed, i as u64, index as u64, cols);
+        (0..operand.len()).map(value).collect()
+    };
+    Values { tensors: signature.operands().iter().enumerate().map(fill).collect() }
+}
+
+/// Rounds changed values to their element types, as memory would.
+pub(crate) fn round_values(signature: &Signature, values: &mut Values) {
+    for (operand, tensor) in signature.operands().iter().zip(&mut values.tensors) {
+        for value in tensor {
+            *value = proofmark_tensor::round_to(operand.dtype, *value);
+        }
+    }
+}
