@@ -1,0 +1,20 @@
+//! Matrix products in BLIS's shape: packed panels, a macro loop, one micro-kernel over vectors.
+//!
+//! The five loops and the panel formats are those of Van Zee and van de Geijn, "BLIS: A Framework
+//! for Rapidly Instantiating BLAS Functionality" (2015). Inputs of any stored type are widened to
+//! f32 while they are packed, so there is one micro-kernel; the output is rounded once, after the
+//! last term. The order of summation of an element depends on `k` and [`Blocking::kc`] only, so
+//! rows and columns may be split among threads without changing a bit.
+
+mod blocking;
+mod macro_loop;
+mod micro;
+mod pack;
+mod scratch;
+#[cfg(test)]
+mod tests;
+
+pub use blocking::{Blocking, Keeps};
+pub use macro_loop::{Gemm, Right};
+pub use pack::{PackRight, PackedRight};
+pub use scratch::{floats, floats_mut};

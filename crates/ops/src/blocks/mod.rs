@@ -1,0 +1,7 @@
+//! Parts shared by two or more ops; never contenders themselves.
+
+pub mod gemm;
+pub mod math;
+pub mod row;
+pub mod slices;
+pub mod stored;

@@ -1,0 +1,241 @@
+//! Runs a kernel in this process and judges it as the gate's value stages do; for unit tests.
+//!
+//! Never a proof: a proof is made in a worker process, with guard pages.
+
+use proofmark_contract::{
+    Call, Entry, Filling, Kernel, Observed, Op, Role, Signature, Values, Want, check_case,
+};
+use proofmark_schema::{Case, DType, Isa};
+use proofmark_tensor::{AlignedBuffer, Layout, Pool, Tensor, round_to};
+
+/// Every byte that a kernel has not written.
+const POISON: u8 = 0xff;
+
+/// How one call is made.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Setup {
+    /// Instruction-set path.
+    pub(crate) isa: Isa,
+    /// Threads.
+    pub(crate) threads: usize,
+    /// Elements between rows.
+    pub(crate) padding: usize,
+}
+
+impl Setup {
+    /// Dense, on one thread.
+    pub(crate) fn plain(isa: Isa) -> Setup {
+        Setup { isa, threads: 1, padding: 0 }
+    }
+}
+
+/// Calls the kernel once, with NaN in everything unwritten; gives the decoded outputs.
+///
+/// # Panics
+/// If the kernel fails or writes between rows.
+pub(crate) fn call(
+    op: &dyn Op,
+    kernel: &dyn Kernel,
+    case: &Case,
+    setup: Setup,
+    inputs: &Values,
+) -> Vec<Vec<f64>> {
+    let signature = check_case(op, case).expect("the case fits");
+    let mut memory = Vec::new();
+    let mut tensors = Vec::new();
+    for (i, operand) in signature.operands().iter().enumerate() {
+        let cols = operand.layout().cols();
+        let padding = if operand.free_row_stride { setup.padding } else { 0 };
+        let layout = Layout::padded(operand.shape.as_slice(), cols + padding);
+        let mut buffer = AlignedBuffer::new(layout.span() * operand.dtype.size());
+        buffer.as_mut_slice().fill(POISON);
+        let base = buffer.as_mut_slice().as_mut_ptr();
+        // SAFETY: the buffer holds the layout's span, outlives the tensor and is used through it.
+        let mut tensor = unsafe { Tensor::from_raw(base, operand.dtype, layout, true) };
+        if operand.role != Role::Output {
+            tensor.from_f64(inputs.of(i));
+        }
+        memory.push(buffer);
+        tensors.push(tensor);
+    }
+    let mut outputs = tensors.split_off(signature.inputs().len());
+    let bytes = kernel.workspace_bytes(case, setup.isa, setup.threads);
+    let mut workspace = AlignedBuffer::new(bytes);
+    workspace.as_mut_slice().fill(POISON);
+    let pool = Pool::new(setup.threads);
+    let mut call = Call {
+        case,
+        isa: setup.isa,
+        threads: setup.threads,
+        pool: &pool,
+        inputs: &tensors,
+        outputs: &mut outputs,
+        workspace: workspace.as_mut_slice(),
+        prepared: &[],
+    };
+    kernel.run(&mut call).expect("the kernel does the case");
+    for output in &outputs {
+        let written = output.layout.row_stride - output.layout.cols();
+        assert!(written == 0 || padding_is_intact(output), "{case}: padding was written");
+    }
+    outputs.iter().map(Tensor::to_f64).collect()
+}
+
+fn padding_is_intact(tensor: &Tensor) -> bool {
+    let (layout, size) = (&tensor.layout, tensor.dtype.size());
+    (0..layout.rows().saturating_sub(1)).filter(|_| !layout.is_empty()).all(|row| {
+        let start = (row * layout.row_stride + layout.cols()) * size;
+        let end = (row + 1) * layout.row_stride * size;
+        // SAFETY: bytes between two rows lie within the tensor's memory.
+        (start..end).all(|at| unsafe { tensor.base().add(at).read() } == POISON)
+    })
+}
+
+/// The values that a filling gives a case's operands.
+pub(crate) fn fill(signature: &Signature, filling: &Filling, seed: u64) -> Values {
+    let operands = signature.operands().iter().zip(&filling.fills).enumerate();
+    let of = |(i, (operand, fill)): (usize, (&proofmark_contract::Operand, &_))| {
+        let fill: &proofmark_tensor::Fill = fill;
+        let cols = operand.layout().cols();
+        let len = if operand.role == Role::Output { 0 } else { operand.len() };
+        (0..len).map(|at| fill.value(operand.dtype, seed, i as u64, at as u64, cols)).collect()
+    };
+    Values { tensors: operands.map(of).collect() }
+}
+
+/// Greatest error in units of `u·scale`; infinite where a class is wrong.
+pub(crate) fn greatest_q(op: &dyn Op, case: &Case, inputs: &Values, got: &[f64]) -> f64 {
+    let truth = op.oracle(case, inputs, 0, &Want::all());
+    assert_eq!(truth.value.len(), got.len());
+    let elements = truth.value.iter().zip(&truth.scale).zip(got);
+    elements.map(|((&want, &scale), &got)| q(case.dtype, want, scale, got)).fold(0.0, f64::max)
+}
+
+fn q(dtype: DType, want: f64, scale: f64, got: f64) -> f64 {
+    let rounded = round_to(dtype, want);
+    if want.is_nan() && got.is_nan() || rounded == got {
+        return 0.0;
+    }
+    if want.is_nan() || got.is_nan() || want.is_infinite() || got.is_infinite() {
+        return f64::INFINITY;
+    }
+    let excess = ((got - want).abs() - 0.5 * dtype.ulp(want)).max(0.0);
+    excess / (DType::F32.unit() * scale + dtype.smallest())
+}
+
+/// Tries everything the op's definition names on one case; the first failure in words.
+pub(crate) fn judge(
+    entry: &Entry,
+    kernel: &dyn Kernel,
+    case: &Case,
+    setup: Setup,
+) -> Result<(), String> {
+    let op = entry.op;
+    let signature = check_case(op, case).expect("the case fits");
+    let limits = op.limits(case);
+    let longer = 1.0 + (op.reduction(case) as f64).sqrt() / 4.0;
+    let portfolio = op.portfolio(case, &signature);
+    let zero_mean = portfolio.zero_mean.iter().map(|filling| (filling, limits.q_max));
+    let structured = portfolio.structured.iter();
+    let structured = structured.map(|filling| (filling, limits.structured * longer));
+    for (filling, limit) in zero_mean.chain(structured) {
+        let inputs = fill(&signature, filling, 7);
+        let got = call(op, kernel, case, setup, &inputs);
+        let q = greatest_q(op, case, &inputs, &got[0]);
+        if q > limit {
+            return Err(format!("{case} on {}: q {q} > {limit}", filling.describe(&signature)));
+        }
+    }
+    let base = fill(&signature, &portfolio.zero_mean[0], 11);
+    judge_specials(op, kernel, case, setup, &base, limits.structured * longer)?;
+    judge_laws(op, kernel, case, setup, &base)
+}
+
+fn judge_specials(
+    op: &dyn Op,
+    kernel: &dyn Kernel,
+    case: &Case,
+    setup: Setup,
+    base: &Values,
+    limit: f64,
+) -> Result<(), String> {
+    let signature = check_case(op, case).expect("the case fits");
+    let specials = op.specials(case, &signature);
+    for &operand in &specials.operands {
+        for (i, &value) in specials.values.iter().enumerate() {
+            let mut inputs = base.clone();
+            let len = inputs.of(operand).len();
+            for at in [0, len / 2 + i, len.saturating_sub(1 + i)] {
+                if at < len {
+                    inputs.tensors[operand][at] = value;
+                }
+            }
+            let got = call(op, kernel, case, setup, &inputs);
+            let q = greatest_q(op, case, &inputs, &got[0]);
+            if q > limit {
+                return Err(format!("{case} with {value:e} in operand {operand}: q {q}"));
+            }
+        }
+    }
+    Ok(())
+}
+
+fn judge_laws(
+    op: &dyn Op,
+    kernel: &dyn Kernel,
+    case: &Case,
+    setup: Setup,
+    base: &Values,
+) -> Result<(), String> {
+    let signature = check_case(op, case).expect("the case fits");
+    let outputs = call(op, kernel, case, setup, base);
+    for law in op.laws() {
+        let mut changed = base.clone();
+        if !(law.change)(case, &mut changed, 5) {
+            continue;
+        }
+        for (operand, tensor) in signature.operands().iter().zip(&mut changed.tensors) {
+            tensor.iter_mut().for_each(|value| *value = round_to(operand.dtype, *value));
+        }
+        let after = call(op, kernel, case, setup, &changed);
+        let before = Observed { inputs: base, outputs: &outputs };
+        (law.holds)(case, before, Observed { inputs: &changed, outputs: &after })
+            .map_err(|why| format!("{case}: law {}: {why}", law.name))?;
+    }
+    Ok(())
+}
+
+/// Panics unless every kernel passes every proof case on every path, dense and padded.
+pub(crate) fn every_kernel_passes(entry: &Entry) {
+    for kernel in entry.kernels {
+        let paths = kernel.isas().iter().filter(|&&isa| proofmark_simd::available(isa));
+        for &isa in paths {
+            for &dtype in entry.op.dtypes() {
+                for (i, case) in entry.op.proof_cases(dtype).iter().enumerate() {
+                    let threads = if kernel.is_parallel() { 1 + i % 3 } else { 1 };
+                    let setup = Setup { isa, threads, padding: [0, 1, 17][i % 3] };
+                    if let Err(why) = judge(entry, *kernel, case, setup) {
+                        panic!("{}/{isa} with {setup:?}: {why}", kernel.name());
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// Panics if a mutant passes all proof cases of an element type it does.
+pub(crate) fn every_mutant_fails(entry: &Entry) {
+    for mutant in entry.mutants {
+        for &dtype in entry.op.dtypes() {
+            let cases = entry.op.proof_cases(dtype);
+            if mutant.kernel.supports(&cases[0], Isa::Scalar).is_err() {
+                continue;
+            }
+            let fails = cases.iter().any(|case| {
+                let setup = Setup { padding: 3, ..Setup::plain(Isa::Scalar) };
+                judge(entry, mutant.kernel, case, setup).is_err()
+            });
+            assert!(fails, "mutant {} passes in {dtype}", mutant.name);
+        }
+    }
+}

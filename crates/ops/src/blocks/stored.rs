@@ -1,0 +1,111 @@
+//! Element types that vectors load as f32 and store by rounding once.
+
+use proofmark_simd::Simd;
+use proofmark_tensor::{Element, bf16, f16};
+
+/// An element type whose values kernels compute on as f32.
+pub trait Stored: Element {
+    /// The value as f32, exactly.
+    fn widen(self) -> f32;
+
+    /// Rounds to nearest even.
+    fn narrow(value: f32) -> Self;
+
+    /// Loads the first `S::LANES` elements.
+    fn load<S: Simd>(simd: S, from: &[Self]) -> S::F;
+
+    /// Loads a tail shorter than a vector; the other lanes hold `fill`.
+    fn load_partial<S: Simd>(simd: S, from: &[Self], fill: f32) -> S::F;
+
+    /// Stores the first `S::LANES` elements.
+    fn store<S: Simd>(simd: S, value: S::F, to: &mut [Self]);
+
+    /// Stores as many lanes as `to` is long.
+    fn store_partial<S: Simd>(simd: S, value: S::F, to: &mut [Self]);
+}
+
+impl Stored for f32 {
+    #[inline(always)]
+    fn widen(self) -> f32 {
+        self
+    }
+
+    #[inline(always)]
+    fn narrow(value: f32) -> f32 {
+        value
+    }
+
+    #[inline(always)]
+    fn load<S: Simd>(simd: S, from: &[f32]) -> S::F {
+        simd.load(from)
+    }
+
+    #[inline(always)]
+    fn load_partial<S: Simd>(simd: S, from: &[f32], fill: f32) -> S::F {
+        simd.load_partial(from, fill)
+    }
+
+    #[inline(always)]
+    fn store<S: Simd>(simd: S, value: S::F, to: &mut [f32]) {
+        simd.store(value, to);
+    }
+
+    #[inline(always)]
+    fn store_partial<S: Simd>(simd: S, value: S::F, to: &mut [f32]) {
+        simd.store_partial(value, to);
+    }
+}
+
+/// The two 16-bit types differ only in which conversion they name.
+macro_rules! stored_in_16_bits {
+    ($type:ty, $load:ident, $load_partial:ident, $store:ident, $store_partial:ident) => {
+        impl Stored for $type {
+            #[inline(always)]
+            fn widen(self) -> f32 {
+                self.to_f32()
+            }
+
+            #[inline(always)]
+            fn narrow(value: f32) -> $type {
+                <$type>::from_f32(value)
+            }
+
+            #[inline(always)]
+            fn load<S: Simd>(simd: S, from: &[$type]) -> S::F {
+                simd.$load(bits(from))
+            }
+
+            #[inline(always)]
+            fn load_partial<S: Simd>(simd: S, from: &[$type], fill: f32) -> S::F {
+                simd.$load_partial(bits(from), fill)
+            }
+
+            #[inline(always)]
+            fn store<S: Simd>(simd: S, value: S::F, to: &mut [$type]) {
+                simd.$store(value, bits_mut(to));
+            }
+
+            #[inline(always)]
+            fn store_partial<S: Simd>(simd: S, value: S::F, to: &mut [$type]) {
+                simd.$store_partial(value, bits_mut(to));
+            }
+        }
+    };
+}
+
+stored_in_16_bits!(bf16, load_bf16, load_bf16_partial, store_bf16, store_bf16_partial);
+stored_in_16_bits!(f16, load_f16, load_f16_partial, store_f16, store_f16_partial);
+
+#[inline(always)]
+fn bits<T: Element>(values: &[T]) -> &[u16] {
+    assert!(size_of::<T>() == size_of::<u16>() && align_of::<T>() == align_of::<u16>());
+    // SAFETY: same size and alignment as u16, and `Element` admits every bit pattern.
+    unsafe { std::slice::from_raw_parts(values.as_ptr().cast(), values.len()) }
+}
+
+#[inline(always)]
+fn bits_mut<T: Element>(values: &mut [T]) -> &mut [u16] {
+    assert!(size_of::<T>() == size_of::<u16>() && align_of::<T>() == align_of::<u16>());
+    // SAFETY: same size and alignment as u16, and `Element` admits every bit pattern.
+    unsafe { std::slice::from_raw_parts_mut(values.as_mut_ptr().cast(), values.len()) }
+}

@@ -1,0 +1,246 @@
+//! The definition of an elementwise op: axes, operands, work, limits and what the gate tries.
+
+use super::oracle;
+use proofmark_contract::{
+    Attribute, AttributeKind, Axis, AxisRole, BadCase, Filling, Law, Limits, Op, Operand,
+    Portfolio, Role, Signature, Specials, Truth, Values, Want,
+};
+use proofmark_schema::{AttrValue, Case, DType, Work};
+use proofmark_tensor::Fill;
+
+/// A member's definition.
+pub(super) struct Elementwise {
+    /// Its name.
+    pub(super) name: &'static str,
+    /// Its formula.
+    pub(super) summary: &'static str,
+    /// The operands of the formula in order; in place the first is overwritten.
+    pub(super) operands: &'static [&'static str],
+    /// The result, where it is not in place.
+    pub(super) output: &'static str,
+    /// The attributes it has, of those below.
+    pub(super) attributes: &'static [Attribute],
+    /// Operations for one element.
+    pub(super) flops: u64,
+    /// The truth about one element.
+    pub(super) exact: oracle::Formula,
+    /// Greatest q of a right kernel for an output of this type; kernels compute in f32.
+    pub(super) limit: fn(DType) -> f64,
+    /// Integers up to this magnitude give exact results in every type.
+    pub(super) integers: u32,
+    /// Its laws.
+    pub(super) laws: &'static [Law],
+}
+
+/// Overwrites the first operand.
+pub(super) const INPLACE: Attribute = Attribute {
+    name: "inplace",
+    meaning: "the first operand is overwritten with the result",
+    kind: AttributeKind::Flag,
+    default: "false",
+};
+
+/// How results are rounded; only for formulas whose f32 result is defined to the bit.
+pub(super) const ROUNDING: Attribute = Attribute {
+    name: "rounding",
+    meaning: "how the f32 result becomes an element; stochastic is for bf16",
+    kind: AttributeKind::Word(&["nearest", "stochastic"]),
+    default: "nearest",
+};
+
+const AXES: &[Axis] = &[
+    Axis { name: "b", meaning: "sequences in the batch", role: AxisRole::Batch, default: 1 },
+    Axis { name: "s", meaning: "positions of a sequence", role: AxisRole::Sequence, default: 1 },
+    Axis { name: "d", meaning: "elements of a row", role: AxisRole::Dimension, default: 1024 },
+];
+
+/// What a case's attributes ask for.
+#[derive(Clone, Copy)]
+pub(super) struct Variant {
+    /// The first operand is overwritten.
+    pub(super) in_place: bool,
+    /// Results are rounded with the bits of the operand `random`.
+    pub(super) stochastic: bool,
+}
+
+impl Variant {
+    /// The variant of a case.
+    pub(super) fn of(case: &Case) -> Variant {
+        Variant {
+            in_place: case.flag("inplace", false),
+            stochastic: case.word("rounding", "nearest") == "stochastic",
+        }
+    }
+
+    /// Where operand `k` of a formula of `arity` operands stands in the signature.
+    pub(super) fn position(self, arity: usize, k: usize) -> usize {
+        match (self.in_place, k) {
+            (false, k) => k,
+            // Written operands follow everything read.
+            (true, 0) => arity - 1 + usize::from(self.stochastic),
+            (true, k) => k - 1,
+        }
+    }
+
+    /// Where the random state stands, if the variant has one.
+    pub(super) fn random(self, arity: usize) -> Option<usize> {
+        self.stochastic.then(|| arity - usize::from(self.in_place))
+    }
+}
+
+impl Elementwise {
+    fn arity(&self) -> usize {
+        self.operands.len()
+    }
+}
+
+impl Op for Elementwise {
+    fn name(&self) -> &'static str {
+        self.name
+    }
+
+    fn summary(&self) -> &'static str {
+        self.summary
+    }
+
+    fn axes(&self) -> &'static [Axis] {
+        AXES
+    }
+
+    fn attributes(&self) -> &'static [Attribute] {
+        self.attributes
+    }
+
+    fn dtypes(&self) -> &'static [DType] {
+        &[DType::F32, DType::Bf16, DType::F16]
+    }
+
+    fn signature(&self, case: &Case) -> Result<Signature, BadCase> {
+        let variant = Variant::of(case);
+        if variant.stochastic && case.dtype != DType::Bf16 {
+            let message = format!("stochastic rounding is defined for bf16, not {}", case.dtype);
+            return Err(BadCase::Contradiction(message));
+        }
+        let shape = shape(case);
+        let operand = |name, role| Operand::new(name, role, case.dtype, &shape);
+        let first = if variant.in_place { Role::InOut } else { Role::Input };
+        let mut operands = vec![operand(self.operands[0], first)];
+        operands.extend(self.operands[1..].iter().map(|name| operand(name, Role::Input)));
+        if variant.stochastic {
+            let state = Operand::new("random", Role::Random, DType::U32, &[4]);
+            operands.push(state.dense().only(Fill::RandomBits { bits: 32 }));
+        }
+        if !variant.in_place {
+            operands.push(operand(self.output, Role::Output));
+        }
+        Ok(Signature::new(operands))
+    }
+
+    /// The making of random bits is not counted: it is the variant's means, not the formula.
+    fn work(&self, case: &Case) -> Work {
+        let count: u64 = shape(case).iter().map(|&size| size as u64).product();
+        let bytes = count * case.dtype.size() as u64;
+        let state = if Variant::of(case).stochastic { 16 } else { 0 };
+        Work {
+            flops: count * self.flops,
+            bytes_read: bytes * self.arity() as u64 + state,
+            bytes_written: bytes,
+            transcendentals: 0,
+        }
+    }
+
+    /// No sum has an order that kernels may choose.
+    fn reduction(&self, _case: &Case) -> u64 {
+        1
+    }
+
+    fn oracle(&self, case: &Case, inputs: &Values, _output: usize, want: &Want) -> Truth {
+        let variant = Variant::of(case);
+        let operands: Vec<&[f64]> =
+            (0..self.arity()).map(|k| inputs.of(variant.position(self.arity(), k))).collect();
+        let state = variant.random(self.arity()).map(|position| inputs.of(position));
+        let [batch, sequence, row] = shape(case);
+        let indices = want.indices(batch * sequence, row);
+        oracle::truth(self.exact, &operands, state, &indices)
+    }
+
+    /// Nearest: the member's own bound. Stochastic: the result is defined to the bit, so the
+    /// truth's scale is 0 and its value the one right number. The gate then measures in units of
+    /// the smallest subnormal of the output, which it adds to `u·scale`, and any q above 0 fails.
+    fn limits(&self, case: &Case) -> Limits {
+        let q = if Variant::of(case).stochastic { 0.0 } else { (self.limit)(case.dtype) };
+        Limits { q_max: q, q_rms: q, structured: q, ..Limits::default() }
+    }
+
+    fn portfolio(&self, case: &Case, signature: &Signature) -> Portfolio {
+        let all = |fill: Fill| Filling::uniform(signature, &fill);
+        let mut portfolio = Portfolio::standard(signature);
+        portfolio.exact.push(all(Fill::Ints { magnitude: self.integers, density: 1.0 }));
+        // Without sums there is nothing to grow: the extremes of the range are met everywhere.
+        portfolio.structured.push(all(Fill::Subnormal));
+        portfolio.structured.push(all(Fill::NearOverflow { fraction: 1.0 }));
+        // Neighbours of very different size: here the second operand only decides the rounding.
+        let last = Variant::of(case).position(self.arity(), self.arity() - 1);
+        portfolio.structured.push(all(Fill::Normal).with(last, Fill::Graded { decades: 4.0 }));
+        portfolio
+    }
+
+    /// Up to the largest number of the type: formulas compute nothing larger than their result,
+    /// and a result beyond it is infinite by definition.
+    fn specials(&self, case: &Case, _signature: &Signature) -> Specials {
+        let variant = Variant::of(case);
+        let operands: Vec<usize> =
+            (0..self.arity()).map(|k| variant.position(self.arity(), k)).collect();
+        let standard = Specials::standard(&operands, case.dtype, case.dtype.largest());
+        Specials { signed_zero: true, ..standard }
+    }
+
+    fn laws(&self) -> &'static [Law] {
+        self.laws
+    }
+
+    fn proof_cases(&self, dtype: DType) -> Vec<Case> {
+        let case = |&[b, s, d]: &[u64; 3]| {
+            Case::new(self.name, dtype).axis("b", b).axis("s", s).axis("d", d)
+        };
+        let has = |name: &str| self.attributes.iter().any(|attribute| attribute.name == name);
+        let in_place = |case: Case| case.attr("inplace", AttrValue::Flag(true));
+        let mut cases: Vec<Case> = SHAPES.iter().map(case).collect();
+        if has(INPLACE.name) {
+            cases.extend(VARIANT_SHAPES.iter().map(|shape| in_place(case(shape))));
+        }
+        if has(ROUNDING.name) && dtype == DType::Bf16 {
+            let word = || AttrValue::Word("stochastic".to_owned());
+            let stochastic = |shape| case(shape).attr("rounding", word());
+            cases.extend(VARIANT_SHAPES.iter().map(stochastic));
+            cases.push(in_place(stochastic(&[2, 3, 65])));
+        }
+        cases
+    }
+}
+
+/// Every length around a vector and its multiples, primes, an empty axis, and enough for threads.
+const SHAPES: &[[u64; 3]] = &[
+    [1, 1, 1],
+    [2, 1, 3],
+    [1, 3, 7],
+    [1, 2, 15],
+    [2, 2, 16],
+    [1, 3, 17],
+    [1, 2, 31],
+    [3, 1, 33],
+    [1, 2, 63],
+    [1, 2, 64],
+    [2, 1, 65],
+    [1, 40, 127],
+    [1, 3, 129],
+    [2, 3, 0],
+    [1, 1, 4097],
+    [2, 4, 2053],
+];
+
+const VARIANT_SHAPES: &[[u64; 3]] = &[[1, 1, 1], [2, 3, 17], [1, 2, 129], [1, 1, 4097]];
+
+fn shape(case: &Case) -> [usize; 3] {
+    ["b", "s", "d"].map(|axis| case.size(axis).unwrap_or(0) as usize)
+}

@@ -1,0 +1,113 @@
+//! The library's door: ops on plain slices, without the tool.
+//!
+//! Picks the first kernel that does the case on the best path of this processor.
+
+use crate::blocks::slices::with_tensors;
+pub use crate::blocks::slices::{Slice, SliceMut};
+use proofmark_contract::{BadCase, Call, Entry, Kernel, KernelError, Signature, check_case};
+use proofmark_schema::{Case, DType, Isa};
+use proofmark_tensor::{AlignedBuffer, Pool};
+
+/// Why a call from a program was not made.
+#[derive(Debug, thiserror::Error)]
+pub enum LibraryError {
+    /// The case does not fit its op.
+    #[error(transparent)]
+    Case(#[from] BadCase),
+    /// An operand has another length or element type than the case says.
+    #[error("operand `{name}` is {got_dtype}[{got}], the case needs {need_dtype}[{need}]")]
+    Operand {
+        /// The operand.
+        name: &'static str,
+        /// What was passed.
+        got_dtype: DType,
+        /// Its length.
+        got: usize,
+        /// What the case needs.
+        need_dtype: DType,
+        /// The length it needs.
+        need: usize,
+    },
+    /// The number of operands differs.
+    #[error("{got} operands were passed, the case has {need}")]
+    Count {
+        /// How many were passed.
+        got: usize,
+        /// How many it has.
+        need: usize,
+    },
+    /// No kernel does the case.
+    #[error("no kernel of {0} does this case")]
+    NoKernel(&'static str),
+    /// The kernel refused.
+    #[error(transparent)]
+    Kernel(#[from] KernelError),
+}
+
+/// Computes `case` on slices, with up to `threads` threads of `pool`.
+///
+/// # Errors
+/// If operands do not fit the case or no kernel does it.
+pub fn run(
+    entry: &Entry,
+    case: &Case,
+    inputs: &[Slice<'_>],
+    outputs: &mut [SliceMut<'_>],
+    pool: &Pool,
+    threads: usize,
+) -> Result<(), LibraryError> {
+    let signature = check_case(entry.op, case)?;
+    check_operands(&signature, inputs, outputs)?;
+    let (kernel, isa) = choose(entry, case, threads)?;
+    let mut workspace = AlignedBuffer::new(kernel.workspace_bytes(case, isa, threads));
+    let mut prepared = AlignedBuffer::new(kernel.prepared_bytes(case, isa));
+    with_tensors(&signature, inputs, outputs, |inputs, outputs| {
+        let workspace = workspace.as_mut_slice();
+        let threads = threads.max(1);
+        let mut call = Call { case, isa, threads, pool, inputs, outputs, workspace, prepared: &[] };
+        kernel.prepare(&mut call, prepared.as_mut_slice())?;
+        call.prepared = prepared.as_slice();
+        Ok(kernel.run(&mut call)?)
+    })
+}
+
+fn check_operands(
+    signature: &Signature,
+    inputs: &[Slice<'_>],
+    outputs: &[SliceMut<'_>],
+) -> Result<(), LibraryError> {
+    let need = (signature.inputs().len(), signature.outputs().len());
+    if (inputs.len(), outputs.len()) != need {
+        let got = inputs.len() + outputs.len();
+        return Err(LibraryError::Count { got, need: need.0 + need.1 });
+    }
+    let given = inputs
+        .iter()
+        .map(|slice| (slice.dtype(), slice.len()))
+        .chain(outputs.iter().map(|slice| (slice.dtype(), slice.len())));
+    for (operand, (got_dtype, got)) in signature.operands().iter().zip(given) {
+        if (operand.dtype, operand.len()) != (got_dtype, got) {
+            let (name, need_dtype, need) = (operand.name, operand.dtype, operand.len());
+            return Err(LibraryError::Operand { name, got_dtype, got, need_dtype, need });
+        }
+    }
+    Ok(())
+}
+
+fn choose(
+    entry: &Entry,
+    case: &Case,
+    threads: usize,
+) -> Result<(&'static dyn Kernel, Isa), LibraryError> {
+    let fitting = entry.kernels.iter().filter(|kernel| threads > 1 || !kernel.is_parallel());
+    for &kernel in fitting {
+        let paths = kernel.isas().iter().rev().copied();
+        let usable = paths.filter(|&isa| proofmark_simd::available(isa));
+        for isa in usable {
+            if kernel.prepared_bytes(case, isa) == 0 && kernel.supports(case, isa).is_ok() {
+                return Ok((kernel, isa));
+            }
+        }
+    }
+    Err(LibraryError::NoKernel(entry.op.name()))
+}

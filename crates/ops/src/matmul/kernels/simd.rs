@@ -1,0 +1,45 @@
+//! Blocked product on one thread; both operands are packed within each call.
+//!
+//! Idea: BLIS's five loops over panels that the call packs itself (see `blocks::gemm`). Each
+//! element of A is packed once per 768 columns, each of B once; a term costs 2 flops, and a tile
+//! reads mr + nr packed floats for mr·nr of them.
+//! Registers: AVX-512 14×32 in 28 accumulators, 2 loads, 1 broadcast; AVX2 6×16 in 12, 2 and
+//! 1; scalar 4×4.
+
+use super::blocked::{self, Source};
+use proofmark_contract::{Call, Kernel, KernelError, Unsupported};
+use proofmark_schema::{Case, ErrorContract, Isa};
+
+/// The kernel.
+#[derive(Debug)]
+pub(crate) struct Simd;
+
+impl Kernel for Simd {
+    fn name(&self) -> &'static str {
+        "simd"
+    }
+
+    fn summary(&self) -> &'static str {
+        "packed panels and register tiles on one thread"
+    }
+
+    fn isas(&self) -> &'static [Isa] {
+        &[Isa::Scalar, Isa::Avx2, Isa::Avx512]
+    }
+
+    fn supports(&self, _case: &Case, _isa: Isa) -> Result<(), Unsupported> {
+        Ok(())
+    }
+
+    fn contract(&self, _case: &Case) -> ErrorContract {
+        blocked::contract()
+    }
+
+    fn workspace_bytes(&self, case: &Case, isa: Isa, _threads: usize) -> usize {
+        blocked::workspace_bytes(case, isa, 1, Source::Operand)
+    }
+
+    fn run(&self, call: &mut Call<'_>) -> Result<(), KernelError> {
+        blocked::run(call, 1, Source::Operand)
+    }
+}

@@ -1,0 +1,253 @@
+//! The definition of RMS normalisation: operands, work, limits, what the gate tries, laws.
+
+use super::oracle;
+use crate::blocks::row::ROWS_ARE_INDEPENDENT;
+use proofmark_contract::{
+    Attribute, AttributeKind, Axis, AxisRole, BadCase, Filling, Law, Limits, Observed, Op, Operand,
+    Portfolio, Role, Signature, Specials, Truth, Values, Want,
+};
+use proofmark_schema::{AttrValue, Case, DType, Work};
+use proofmark_tensor::Fill;
+
+/// The op.
+#[derive(Debug)]
+pub(crate) struct RmsNorm;
+
+/// A case's sizes and attributes.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Problem {
+    /// Rows: `b · s`.
+    pub(crate) rows: usize,
+    /// Elements of a row.
+    pub(crate) length: usize,
+    /// What is added to the mean square.
+    pub(crate) eps: f64,
+    /// Weighted by `1 + w` instead of `w`.
+    pub(crate) is_gemma: bool,
+}
+
+impl Problem {
+    /// Reads a case that the op's signature accepted.
+    pub(crate) fn of(case: &Case) -> Problem {
+        let size = |axis| case.size(axis).unwrap_or(0) as usize;
+        Problem {
+            rows: size("b") * size("s"),
+            length: size("d"),
+            eps: case.real("eps", 1e-6),
+            is_gemma: case.word("variant", "llama") == "gemma",
+        }
+    }
+
+    /// Whether rows of tiny elements are well defined: f32 squares may underflow against `eps`.
+    fn admits_tiny(&self) -> bool {
+        self.eps >= 1e-30
+    }
+}
+
+const AXES: &[Axis] = &[
+    Axis { name: "b", meaning: "sequences in the batch", role: AxisRole::Batch, default: 1 },
+    Axis { name: "s", meaning: "positions", role: AxisRole::Sequence, default: 128 },
+    Axis { name: "d", meaning: "elements of a row", role: AxisRole::Dimension, default: 4096 },
+];
+
+const ATTRIBUTES: &[Attribute] = &[
+    Attribute {
+        name: "eps",
+        meaning: "added to the mean square",
+        kind: AttributeKind::Real { low: 0.0, high: 1.0 },
+        default: "1e-6",
+    },
+    Attribute {
+        name: "variant",
+        meaning: "weight by w (llama) or by 1 + w (gemma)",
+        kind: AttributeKind::Word(&["llama", "gemma"]),
+        default: "llama",
+    },
+];
+
+impl Op for RmsNorm {
+    fn name(&self) -> &'static str {
+        "rms_norm"
+    }
+
+    fn summary(&self) -> &'static str {
+        "y = x · w / √(mean(x²) + eps) along each row"
+    }
+
+    fn axes(&self) -> &'static [Axis] {
+        AXES
+    }
+
+    fn attributes(&self) -> &'static [Attribute] {
+        ATTRIBUTES
+    }
+
+    fn dtypes(&self) -> &'static [DType] {
+        &[DType::F32, DType::Bf16, DType::F16]
+    }
+
+    fn signature(&self, case: &Case) -> Result<Signature, BadCase> {
+        let shape = ["b", "s", "d"].map(|axis| case.size(axis).unwrap_or(0) as usize);
+        Ok(Signature::new(vec![
+            Operand::new("x", Role::Input, case.dtype, &shape),
+            Operand::new("w", Role::Weight, case.dtype, &shape[2..]).dense(),
+            Operand::new("y", Role::Output, case.dtype, &shape),
+        ]))
+    }
+
+    fn work(&self, case: &Case) -> Work {
+        let problem = Problem::of(case);
+        let (rows, length) = (problem.rows as u64, problem.length as u64);
+        let size = case.dtype.size() as u64;
+        // Square, add, two products; the addition of gemma is once a column.
+        Work {
+            flops: 4 * rows * length + if problem.is_gemma { length } else { 0 },
+            bytes_read: (rows * length + length) * size,
+            bytes_written: rows * length * size,
+            transcendentals: rows,
+        }
+    }
+
+    fn reduction(&self, case: &Case) -> u64 {
+        Problem::of(case).length as u64
+    }
+
+    fn oracle(&self, case: &Case, inputs: &Values, _output: usize, want: &Want) -> Truth {
+        oracle::truth(&Problem::of(case), inputs.of(0), inputs.of(1), want)
+    }
+
+    /// The default limits. Measured over all proof cases: kernels that sum in blocks or lanes
+    /// reach q = 1.8 on zero-mean and 5 on structured data, a single chain of 4097 additions 4.2
+    /// and 15 (squares of 16-bit elements lie on a coarse grid, where roundings repeat). Every
+    /// mutant has q above 900 on some case.
+    fn limits(&self, _case: &Case) -> Limits {
+        Limits::default()
+    }
+
+    fn portfolio(&self, case: &Case, signature: &Signature) -> Portfolio {
+        let mut portfolio = Portfolio::standard(signature);
+        let normal = Filling::uniform(signature, &Fill::Normal);
+        let mut add = |fill| portfolio.structured.push(normal.clone().with(0, fill));
+        // Rows whose mean square is near or below eps show what is done with it.
+        add(Fill::Uniform { low: -1e-3, high: 1e-3 });
+        add(Fill::Uniform { low: -1e-4, high: 1e-4 });
+        add(Fill::Offset { mean: 1000.0 });
+        if Problem::of(case).admits_tiny() {
+            add(Fill::Subnormal);
+        }
+        portfolio
+    }
+
+    /// `largest` is a power of two whose square, d times, is at most 2^126.
+    fn specials(&self, case: &Case, _signature: &Signature) -> Specials {
+        let problem = Problem::of(case);
+        let length_bits = problem.length.max(1).next_power_of_two().trailing_zeros() as i32;
+        let largest = 2f64.powi((126 - length_bits) / 2).min(case.dtype.largest());
+        let mut specials = Specials::standard(&[0, 1], case.dtype, largest);
+        if !problem.admits_tiny() {
+            let tiny = 2f64.powi(case.dtype.min_exponent());
+            specials.values.retain(|value| value.abs() > tiny || value.is_nan());
+        }
+        specials
+    }
+
+    fn laws(&self) -> &'static [Law] {
+        LAWS
+    }
+
+    fn proof_cases(&self, dtype: DType) -> Vec<Case> {
+        let case = |b, s, d| Case::new("rms_norm", dtype).axis("b", b).axis("s", s).axis("d", d);
+        let gemma = |case: Case| case.attr("variant", AttrValue::Word("gemma".to_owned()));
+        let eps = |case: Case, eps| case.attr("eps", AttrValue::Real(eps));
+        vec![
+            case(1, 1, 1),
+            case(2, 3, 2),
+            case(1, 3, 3),
+            case(3, 1, 7),
+            case(2, 2, 15),
+            case(1, 4, 16),
+            case(2, 2, 17),
+            case(1, 3, 31),
+            case(2, 1, 33),
+            case(1, 5, 63),
+            case(1, 3, 64),
+            case(5, 1, 65),
+            case(1, 2, 127),
+            case(1, 37, 129),
+            case(2, 3, 509),
+            case(1, 3, 4097),
+            case(1, 3, 0),
+            case(0, 4, 16),
+            gemma(case(1, 4, 65)),
+            gemma(eps(case(2, 2, 128), 1e-5)),
+            eps(case(1, 3, 40), 0.1),
+            eps(case(2, 3, 256), 0.0),
+        ]
+    }
+}
+
+const LAWS: &[Law] = &[
+    ROWS_ARE_INDEPENDENT,
+    Law {
+        name: "scale_free",
+        statement: "with eps = 0, multiplying x by a power of two changes no bit",
+        change: |case, inputs, seed| {
+            let factor = [0.25, 4.0][(seed % 2) as usize];
+            let range = 2f64.powi(case.dtype.min_exponent() / 2)..case.dtype.largest() / 8.0;
+            let is_safe = |x: &f64| *x == 0.0 || range.contains(&x.abs());
+            let applies = Problem::of(case).eps == 0.0 && inputs.of(0).iter().all(is_safe);
+            inputs.tensors[0].iter_mut().for_each(|x| *x *= factor);
+            applies
+        },
+        holds: |_, before, after| same(before, after, |y| y),
+    },
+    Law {
+        name: "odd",
+        statement: "negating x negates y, to the bit",
+        change: |_, inputs, _| {
+            inputs.tensors[0].iter_mut().for_each(|x| *x = -*x);
+            true
+        },
+        holds: |_, before, after| same(before, after, |y| -y),
+    },
+    Law {
+        name: "columns_follow",
+        statement: "rotating x and w along the row rotates y, within the error bound",
+        change: |case, inputs, _| {
+            let length = Problem::of(case).length;
+            for tensor in inputs.tensors.iter_mut().take(2) {
+                tensor.chunks_mut(length.max(1)).for_each(|row| row.rotate_left(1));
+            }
+            length > 1
+        },
+        holds: rotates,
+    },
+];
+
+/// Whether every output is the given function of the output before; zeros may change sign.
+fn same(before: Observed<'_>, after: Observed<'_>, of: fn(f64) -> f64) -> Result<(), String> {
+    let pairs = before.outputs[0].iter().zip(&after.outputs[0]);
+    for (i, (&old, &new)) in pairs.enumerate() {
+        let is_same = of(old) == new || old.is_nan() && new.is_nan();
+        if !is_same {
+            return Err(format!("element {i} became {new:e}, not {:e}", of(old)));
+        }
+    }
+    Ok(())
+}
+
+fn rotates(case: &Case, before: Observed<'_>, after: Observed<'_>) -> Result<(), String> {
+    let problem = Problem::of(case);
+    let truth = oracle::truth(&problem, before.inputs.of(0), before.inputs.of(1), &Want::all());
+    let limit = RmsNorm.limits(case).q_max;
+    for i in 0..before.outputs[0].len() {
+        let (row, col) = (i / problem.length, i % problem.length);
+        let turned = row * problem.length + (col + problem.length - 1) % problem.length;
+        let (old, new) = (before.outputs[0][i], after.outputs[0][turned]);
+        let room = case.dtype.ulp(old) + 2.0 * limit * DType::F32.unit() * truth.scale[i];
+        if (old - new).abs() > room {
+            return Err(format!("element {i} is {old:e}, rotated {new:e}"));
+        }
+    }
+    Ok(())
+}

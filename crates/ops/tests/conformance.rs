@@ -1,0 +1,106 @@
+//! Every op's kernels and mutants through the real gate, in real workers; this file names no op.
+//!
+//! The test program is its own worker: started with `__worker` it serves, otherwise it tests.
+
+use libtest_mimic::{Arguments, Failed, Trial};
+use proofmark_arena::Arena;
+use proofmark_contract::{Entry, check_case};
+use proofmark_gate::{Depth, Rules, certify};
+use proofmark_ops::OPS;
+use proofmark_schema::{Case, ContenderId, Outcome};
+
+fn main() {
+    let arguments: Vec<String> = std::env::args().collect();
+    if arguments.get(1).is_some_and(|argument| argument == "__worker") {
+        let control = arguments[3].parse().expect("the supervisor passes a descriptor");
+        proofmark_worker::serve(OPS, control).expect("the supervisor speaks our protocol");
+        return;
+    }
+    let mut trials = Vec::new();
+    for &entry in OPS {
+        let op = entry.op.name();
+        trials.push(Trial::test(format!("{op}::cases_print_parse_and_fit"), || cases_fit(entry)));
+        trials.push(Trial::test(format!("{op}::has_enough_mutants"), || has_mutants(entry)));
+        for &kernel in entry.kernels {
+            for &isa in kernel.isas().iter().filter(|isa| proofmark_simd::available(**isa)) {
+                let name = format!("{op}::{}_at_{isa}_is_proven", kernel.name());
+                let who = ContenderId::native(kernel.name(), isa);
+                trials.push(Trial::test(name, move || is_proven(entry, &who)));
+            }
+        }
+        for mutant in entry.mutants {
+            let name = format!("{op}::mutant_{}_is_refused", mutant.name);
+            trials.push(Trial::test(name, move || is_refused(entry, mutant.name)));
+        }
+    }
+    libtest_mimic::run(&Arguments::from_args(), trials).exit();
+}
+
+fn arena() -> Arena {
+    let program = std::env::current_exe().expect("a test knows its own program");
+    Arena::new(program, vec!["__worker".into()])
+}
+
+fn rules() -> Rules {
+    Rules {
+        seed: 11,
+        threads: 2,
+        other_threads: vec![1, 3],
+        siblings: Vec::new(),
+        depth: Depth::Full,
+    }
+}
+
+fn cases_fit(entry: &Entry) -> Result<(), Failed> {
+    for &dtype in entry.op.dtypes() {
+        for case in entry.op.proof_cases(dtype) {
+            if case.dtype != dtype || case.to_string().parse::<Case>().as_ref() != Ok(&case) {
+                return Err(format!("{case} does not parse back").into());
+            }
+            check_case(entry.op, &case).map_err(|bad| format!("{case}: {bad}"))?;
+        }
+    }
+    Ok(())
+}
+
+fn has_mutants(entry: &Entry) -> Result<(), Failed> {
+    let count = entry.mutants.len();
+    if count < 12 { Err(format!("{count} mutants, at least 12 are due").into()) } else { Ok(()) }
+}
+
+/// A third of the portfolio for each element type; `proofmark prove --all` does it all.
+fn is_proven(entry: &'static Entry, who: &ContenderId) -> Result<(), Failed> {
+    let mut proven = 0;
+    for &dtype in entry.op.dtypes() {
+        let all = entry.op.proof_cases(dtype);
+        let offset = who.isa.map_or(0, |isa| isa as usize);
+        let cases: Vec<Case> = all.into_iter().skip(offset).step_by(3).collect();
+        let certificate = certify(&arena(), entry.op, who, dtype, &cases, &rules());
+        match certificate.outcome() {
+            Outcome::Proven => proven += 1,
+            Outcome::Unsupported => {}
+            outcome => {
+                let refusal = certificate.refused().and_then(|proof| proof.refusal.as_ref());
+                let reason = refusal.map_or("no reason", |refusal| refusal.reason.as_str());
+                let case = certificate.proofs().last().map(|proof| proof.case.to_string());
+                return Err(format!("{outcome} on {case:?}: {reason}").into());
+            }
+        }
+    }
+    if proven == 0 { Err("no element type was proven".into()) } else { Ok(()) }
+}
+
+fn is_refused(entry: &'static Entry, name: &str) -> Result<(), Failed> {
+    let who = ContenderId::mutant(name);
+    let mut ran = 0;
+    for &dtype in entry.op.dtypes() {
+        let cases = entry.op.proof_cases(dtype);
+        let certificate = certify(&arena(), entry.op, &who, dtype, &cases, &rules());
+        match certificate.outcome() {
+            Outcome::Unsupported => {}
+            Outcome::Proven => return Err(format!("{dtype}: the gate let it through").into()),
+            _ => ran += 1,
+        }
+    }
+    if ran == 0 { Err("it ran on no case".into()) } else { Ok(()) }
+}
