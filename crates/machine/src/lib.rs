@@ -1,0 +1,18 @@
+//! What this computer is and can do now: facts, load, probes, limits.
+//!
+//! Everything here reads the machine and changes nothing on it. Nothing reads the environment:
+//! a cap on instruction sets or a folder to check comes from the caller.
+
+mod clock;
+mod counters;
+pub mod doctor;
+mod facts;
+mod kernel_text;
+mod load;
+pub mod probe;
+mod processor;
+
+pub use doctor::{Check, CheckState, doctor};
+pub use facts::facts;
+pub use load::load;
+pub use probe::limits;
