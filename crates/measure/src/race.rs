@@ -1,0 +1,187 @@
+//! The race: trials of fresh workers, blocks of interleaved slices, every slice kept.
+
+use crate::clock::Clock;
+use crate::order::block_order;
+use crate::rules::RaceRules;
+use crate::stable::{Heat, Stable, Workers};
+use crate::summary::{compare, time_of_call};
+use proofmark_arena::Ran;
+use proofmark_gate::Proven;
+use proofmark_schema::race::{Race, Slice, Trial};
+use proofmark_schema::{Case, ContenderId};
+use proofmark_stats::Stream;
+
+/// An arm that failed while it was measured: it died, hung, or its timed output was wrong.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{contender} failed while it was measured: {reason}")]
+pub struct RaceFault {
+    /// Which arm.
+    pub arm: usize,
+    /// Who it is.
+    pub contender: String,
+    /// What happened.
+    pub reason: String,
+}
+
+/// Greatest number of calls in a slice.
+const MOST_CALLS: u32 = 1 << 20;
+/// A slice's outer time may exceed the worker's own by the hand-over and what the machine steals;
+/// the worker's own may exceed the outer by clock reads at the most.
+const CLOCK_READS_NS: u64 = 20_000;
+
+/// Races proven contenders on the case they share; arm 0 is the one the others are compared with.
+///
+/// # Errors
+/// The first arm that failed. The others can be raced without it.
+///
+/// # Panics
+/// If the field is empty or its cases or thread counts differ.
+pub fn race(field: &[Proven<'_>], rules: &RaceRules, clock: &dyn Clock) -> Result<Race, RaceFault> {
+    let first = field.first().expect("a race has an arm");
+    let alike = |p: &Proven<'_>| p.case() == first.case() && p.threads() == first.threads();
+    assert!(field.iter().all(alike), "arms must share case and threads");
+    let arms = field.iter().map(|proven| proven.contender().clone()).collect();
+    run(&mut Workers { field }, first.case(), arms, first.threads(), rules, clock)
+}
+
+pub(crate) fn run(
+    stable: &mut dyn Stable,
+    case: &Case,
+    arms: Vec<ContenderId>,
+    threads: usize,
+    rules: &RaceRules,
+    clock: &dyn Clock,
+) -> Result<Race, RaceFault> {
+    let count = stable.arms();
+    let mut race = Race {
+        case: case.clone(),
+        arms,
+        threads,
+        seed: rules.seed,
+        trials: Vec::new(),
+        slices: Vec::new(),
+        checked: 0,
+        peak_bytes: vec![0; count],
+    };
+    let mut stream = Stream::new(rules.seed);
+    let start = clock.now_ns();
+    for number in 0..rules.most_trials {
+        let trial = draw_trial(&mut stream);
+        stable.trial(&trial, &mut |heat| {
+            run_trial(heat, &mut race, number, count, rules, &mut stream)
+        })?;
+        race.trials.push(trial);
+        let spent = clock.now_ns().saturating_sub(start);
+        if number + 1 >= rules.least_trials && (spent >= rules.budget_ns || is_enough(&race, rules))
+        {
+            break;
+        }
+    }
+    Ok(race)
+}
+
+/// One layout for all arms: operands moved by whole cache lines within a page, the stack by the
+/// size of the environment, the heap by an allocation before the contender is loaded.
+fn draw_trial(stream: &mut Stream) -> Trial {
+    Trial {
+        seed: stream.next_u64(),
+        operand_shift: 64 * stream.below(64) as u32,
+        environment_pad: stream.below(4096) as u32,
+        heap_pad: 16 * stream.below(4096) as u32,
+    }
+}
+
+fn run_trial(
+    heat: &mut dyn Heat,
+    race: &mut Race,
+    trial: u32,
+    arms: usize,
+    rules: &RaceRules,
+    stream: &mut Stream,
+) -> Result<(), RaceFault> {
+    let mut calls = Vec::with_capacity(arms);
+    for arm in 0..arms {
+        calls.push(calibrate(heat, arm, rules)?);
+    }
+    // Arms of like speed share the count, so that rounding of counts favours nobody.
+    let (least, most) = (calls.iter().min().copied(), calls.iter().max().copied());
+    if let (Some(least), Some(most)) = (least, most)
+        && most <= 4 * least
+    {
+        calls.fill(least);
+    }
+    // One call an arm is all that fits a long call; fewer blocks keep a trial short.
+    let long = calls.iter().all(|&calls| calls == 1);
+    let blocks = if long { rules.blocks.min(4) } else { rules.blocks };
+    for block in 0..blocks {
+        for (position, arm) in block_order(arms, stream).into_iter().enumerate() {
+            let prime = u32::from(calls[arm] > 1);
+            let ran = heat.batch(arm, prime, calls[arm])?;
+            believable(race, arm, &ran)?;
+            let position = position as u32;
+            race.slices.push(slice(trial, block, position, arm as u32, calls[arm], &ran));
+        }
+    }
+    for arm in 0..arms {
+        race.checked += heat.verify(arm)?;
+        race.peak_bytes[arm] = race.peak_bytes[arm].max(heat.peak_bytes(arm));
+    }
+    Ok(())
+}
+
+/// The supervisor's clock bounds what a worker claims.
+fn believable(race: &Race, arm: usize, ran: &Ran) -> Result<(), RaceFault> {
+    if ran.wall_ns <= ran.outer_ns + CLOCK_READS_NS {
+        return Ok(());
+    }
+    let (claimed, outer) = (ran.wall_ns, ran.outer_ns);
+    let reason = format!("claims a batch of {claimed} ns that took {outer} ns in all");
+    Err(RaceFault { arm, contender: race.arms[arm].to_string(), reason })
+}
+
+/// Calls that fill a slice, from calls that are made anyway to warm up.
+fn calibrate(heat: &mut dyn Heat, arm: usize, rules: &RaceRules) -> Result<u32, RaceFault> {
+    let mut calls = 1u32;
+    // The first call pays for page faults and caches; a short second look is enough.
+    heat.batch(arm, 0, 1)?;
+    for _ in 0..6 {
+        let ran = heat.batch(arm, 0, calls)?;
+        let each = (ran.wall_ns / u64::from(calls)).max(1);
+        let fitting = (rules.slice_ns / each).clamp(1, u64::from(MOST_CALLS)) as u32;
+        if fitting <= calls.saturating_mul(2) {
+            return Ok(fitting);
+        }
+        calls = fitting.min(calls.saturating_mul(16));
+    }
+    Ok(calls)
+}
+
+fn slice(trial: u32, block: u32, position: u32, arm: u32, calls: u32, ran: &Ran) -> Slice {
+    Slice {
+        trial,
+        block,
+        position,
+        arm,
+        calls,
+        start_ns: ran.start_ns,
+        wall_ns: ran.wall_ns,
+        cpu_ns: ran.cpu_ns,
+        outer_ns: ran.outer_ns,
+        switches: ran.switches,
+        faults: ran.faults,
+        allocations: ran.allocations,
+    }
+}
+
+/// Whether every cell of the table is as sharp as was asked for.
+fn is_enough(race: &Race, rules: &RaceRules) -> bool {
+    let sharp = |width: f64| width <= rules.enough;
+    let ratios = (1..race.arms.len() as u32).all(|arm| {
+        compare(race, 0, arm, rules.confidence)
+            .is_some_and(|comparison| sharp(comparison.ratio.relative_half_width()))
+    });
+    let alone = race.arms.len() > 1
+        || time_of_call(race, 0, rules.confidence)
+            .is_some_and(|time| sharp(time.relative_half_width()));
+    ratios && alone
+}

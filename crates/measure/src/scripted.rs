@@ -1,0 +1,225 @@
+//! Races on virtual time: arms that follow a script, on a machine whose noise is scripted too.
+
+use crate::clock::Clock;
+use crate::race::{RaceFault, run};
+use crate::rules::RaceRules;
+use crate::stable::{Heat, Stable};
+use crate::summary::{compare, time_of_call};
+use proofmark_arena::Ran;
+use proofmark_schema::race::{Race, Trial, Verdict};
+use proofmark_schema::{Case, ContenderId, DType, Isa};
+use std::cell::{Cell, RefCell};
+
+/// A machine whose clock moves only when an arm runs.
+#[derive(Default)]
+struct Machine {
+    now_ns: Cell<f64>,
+    log: RefCell<Vec<usize>>,
+}
+
+impl Clock for &Machine {
+    fn now_ns(&self) -> u64 {
+        self.now_ns.get() as u64
+    }
+}
+
+/// What an arm does beside its work.
+#[derive(Clone, Copy, PartialEq)]
+enum Trick {
+    None,
+    /// Dies in this trial.
+    DiesIn(usize),
+    /// Claims more time than passed.
+    Overclaims,
+    /// Leaves a wrong output.
+    Wrong,
+}
+
+struct Script<'m> {
+    machine: &'m Machine,
+    /// Nanoseconds of one call of each arm, and its trick.
+    arms: Vec<(f64, Trick)>,
+    /// How much slower the machine is at a moment.
+    slowdown: fn(now_ns: f64) -> f64,
+    trials: usize,
+}
+
+struct Arms<'s, 'm> {
+    script: &'s Script<'m>,
+    trial: usize,
+}
+
+fn fault(arm: usize, reason: &str) -> RaceFault {
+    RaceFault { arm, contender: format!("arm {arm}"), reason: reason.to_owned() }
+}
+
+impl Stable for Script<'_> {
+    fn arms(&self) -> usize {
+        self.arms.len()
+    }
+
+    fn trial(
+        &mut self,
+        _trial: &Trial,
+        heat: &mut dyn FnMut(&mut dyn Heat) -> Result<(), RaceFault>,
+    ) -> Result<(), RaceFault> {
+        self.trials += 1;
+        self.machine.now_ns.set(self.machine.now_ns.get() + 2e6);
+        heat(&mut Arms { script: self, trial: self.trials - 1 })
+    }
+}
+
+impl Heat for Arms<'_, '_> {
+    fn batch(&mut self, arm: usize, prime: u32, calls: u32) -> Result<Ran, RaceFault> {
+        let (each, trick) = self.script.arms[arm];
+        if trick == Trick::DiesIn(self.trial) {
+            return Err(fault(arm, "it died"));
+        }
+        let machine = self.script.machine;
+        machine.log.borrow_mut().push(arm);
+        let start = machine.now_ns.get() + 5_000.0;
+        let factor = (self.script.slowdown)(start);
+        let wall = each * f64::from(calls) * factor;
+        let end = start + wall + each * f64::from(prime) * factor;
+        machine.now_ns.set(end);
+        let claimed = if trick == Trick::Overclaims { 10.0 * wall + 1e5 } else { wall };
+        Ok(Ran {
+            start_ns: start as u64,
+            wall_ns: claimed as u64,
+            cpu_ns: wall as u64,
+            outer_ns: (end - start + 5_000.0) as u64,
+            switches: 0,
+            faults: 0,
+            allocations: 0,
+            leaks: 0,
+        })
+    }
+
+    fn verify(&mut self, arm: usize) -> Result<u64, RaceFault> {
+        match self.script.arms[arm].1 {
+            Trick::Wrong => Err(fault(arm, "timed output y[0] is 1, exact 2")),
+            _ => Ok(16),
+        }
+    }
+
+    fn peak_bytes(&self, arm: usize) -> u64 {
+        1000 * (arm as u64 + 1)
+    }
+}
+
+fn race_of(
+    arms: &[(f64, Trick)],
+    slowdown: fn(f64) -> f64,
+    rules: &RaceRules,
+) -> (Result<Race, RaceFault>, Vec<usize>) {
+    let machine = Machine::default();
+    let mut script = Script { machine: &machine, arms: arms.to_vec(), slowdown, trials: 0 };
+    let names = (0..arms.len()).map(|i| ContenderId::native(&format!("arm{i}"), Isa::Scalar));
+    let case = Case::new("scripted", DType::F32);
+    let race = run(&mut script, &case, names.collect(), 1, rules, &&machine);
+    let log = machine.log.borrow().clone();
+    (race, log)
+}
+
+fn steady(_now: f64) -> f64 {
+    1.0
+}
+
+/// Pauses of 5 ms every 50 ms, and a slow mode of a quarter second now and then.
+fn bursty(now_ns: f64) -> f64 {
+    let pause = if now_ns % 50e6 < 5e6 { 3.0 } else { 1.0 };
+    let slow = if now_ns % 1e9 < 250e6 { 1.4 } else { 1.0 };
+    pause * slow
+}
+
+#[test]
+fn a_slower_arm_is_called_slower_and_an_equal_one_is_not() {
+    let arms = [(2_000.0, Trick::None), (2_100.0, Trick::None), (2_000.0, Trick::None)];
+    let (race, _) = race_of(&arms, bursty, &RaceRules::standard(5));
+    let race = race.unwrap();
+    let slower = compare(&race, 0, 1, 0.95).unwrap();
+    assert_eq!(slower.verdict, Verdict::Slower, "{slower:?}");
+    assert!((slower.ratio.estimate - 1.05).abs() < 0.01, "{slower:?}");
+    let same = compare(&race, 0, 2, 0.95).unwrap();
+    assert!(matches!(same.verdict, Verdict::Same | Verdict::Undecided), "{same:?}");
+}
+
+#[test]
+fn a_drift_that_doubles_the_time_does_not_move_the_ratio() {
+    let drift = |now: f64| 1.0 + now / 1e9;
+    let arms = [(1_000.0, Trick::None), (1_000.0, Trick::None)];
+    let (race, _) = race_of(&arms, drift, &RaceRules::standard(9));
+    let comparison = compare(&race.unwrap(), 0, 1, 0.95).unwrap();
+    assert!((comparison.ratio.estimate - 1.0).abs() < 1e-3, "{comparison:?}");
+}
+
+#[test]
+fn every_slice_is_kept_in_balanced_blocks() {
+    let arms = [(1_000.0, Trick::None), (1_500.0, Trick::None)];
+    let rules = RaceRules::quick(3);
+    let (race, _) = race_of(&arms, steady, &rules);
+    let race = race.unwrap();
+    let per_trial = rules.blocks as usize * 4;
+    assert_eq!(race.slices.len(), race.trials.len() * per_trial);
+    for block in race.slices.chunks(4) {
+        let order: Vec<u32> = block.iter().map(|slice| slice.arm).collect();
+        assert!(order == [0, 1, 1, 0] || order == [1, 0, 0, 1], "{order:?}");
+    }
+    assert_eq!(race.checked, 32 * race.trials.len() as u64);
+    assert_eq!(race.peak_bytes, [1000, 2000]);
+}
+
+#[test]
+fn slices_are_about_as_long_as_asked_for_and_long_calls_stand_alone() {
+    let rules = RaceRules::quick(3);
+    let (race, _) = race_of(&[(700.0, Trick::None), (900.0, Trick::None)], steady, &rules);
+    for slice in race.unwrap().slices {
+        assert!((40_000..250_000).contains(&slice.wall_ns), "{slice:?}");
+    }
+    let (race, _) = race_of(&[(5e6, Trick::None), (5e6, Trick::None)], steady, &rules);
+    assert!(race.unwrap().slices.iter().all(|slice| slice.calls == 1));
+}
+
+#[test]
+fn a_race_ends_when_its_budget_is_spent_but_not_before_the_least_trials() {
+    let noisy = |now: f64| 1.0 + 0.5 * ((now / 3e5) as u64 % 7) as f64;
+    let rules = RaceRules { budget_ns: 1, enough: -1.0, ..RaceRules::quick(3) };
+    let (race, _) = race_of(&[(1e3, Trick::None), (1e3, Trick::None)], noisy, &rules);
+    assert_eq!(race.unwrap().trials.len(), rules.least_trials as usize);
+    let rules = RaceRules { budget_ns: u64::MAX, enough: -1.0, ..RaceRules::quick(3) };
+    let (race, _) = race_of(&[(1e3, Trick::None), (1e3, Trick::None)], noisy, &rules);
+    assert_eq!(race.unwrap().trials.len(), rules.most_trials as usize);
+}
+
+#[test]
+fn an_arm_that_dies_lies_or_errs_is_named() {
+    for (trick, word) in [
+        (Trick::DiesIn(2), "died"),
+        (Trick::Overclaims, "claims a batch"),
+        (Trick::Wrong, "timed output"),
+    ] {
+        let arms = [(1_000.0, Trick::None), (1_000.0, trick)];
+        let (race, _) = race_of(&arms, steady, &RaceRules::quick(1));
+        let fault = race.unwrap_err();
+        assert_eq!(fault.arm, 1);
+        assert!(fault.reason.contains(word), "{fault}");
+    }
+}
+
+#[test]
+fn the_same_seed_runs_the_same_order() {
+    let arms = [(1_000.0, Trick::None), (1_000.0, Trick::None), (1_000.0, Trick::None)];
+    let (_, first) = race_of(&arms, steady, &RaceRules::quick(42));
+    let (_, second) = race_of(&arms, steady, &RaceRules::quick(42));
+    let (_, other) = race_of(&arms, steady, &RaceRules::quick(43));
+    assert_eq!(first, second);
+    assert_ne!(first, other);
+}
+
+#[test]
+fn the_time_of_a_call_holds_the_truth() {
+    let pauses = |now: f64| if now % 50e6 < 5e6 { 3.0 } else { 1.0 };
+    let (race, _) = race_of(&[(1_234.0, Trick::None)], pauses, &RaceRules::standard(2));
+    let time = time_of_call(&race.unwrap(), 0, 0.95).unwrap();
+    assert!(time.low <= 1_234.0 * 1.001 && 1_234.0 * 0.999 <= time.high, "{time:?}");
+}
