@@ -1,0 +1,274 @@
+//! `slices.bin`: the raw slices of a run, column by column.
+//!
+//! ```text
+//! "PMSLICES" | format 4 | groups 4 | group… | CRC-32 of all before 4
+//! group  = item 8 | slices 8 | column × 12, in the order of the fields of `Slice`
+//! column = least value 8 | width 1 (1, 2, 4 or 8) | (value − least), each `width` bytes
+//! ```
+//! Little-endian throughout. Times of one race differ little, so most columns need one or two
+//! bytes a slice.
+
+use crate::entry::ItemEntry;
+use crate::{StoreError, durable};
+use proofmark_schema::FORMAT_VERSION;
+use proofmark_schema::race::Slice;
+use std::path::Path;
+
+const MAGIC: [u8; 8] = *b"PMSLICES";
+const COLUMNS: usize = 12;
+
+/// The slices of one item's race, in the order they ran.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SliceGroup {
+    /// The item.
+    pub item: u64,
+    /// Its slices.
+    pub slices: Vec<Slice>,
+}
+
+/// Reads a `slices.bin`.
+pub fn read_slices(path: &Path) -> Result<Vec<SliceGroup>, StoreError> {
+    let bytes = durable::read_file(path)?;
+    decode(&bytes).map_err(|problem| match problem {
+        Problem::Newer(format) => StoreError::Newer { file: path.to_owned(), format },
+        Problem::Damaged(reason) => StoreError::damaged(path, 0, reason),
+    })
+}
+
+/// The bytes of a `slices.bin` for the races of these items.
+pub(crate) fn encode(items: &[ItemEntry]) -> Vec<u8> {
+    let races: Vec<_> =
+        items.iter().filter_map(|entry| Some((entry.item, entry.race.as_ref()?))).collect();
+    let mut bytes = MAGIC.to_vec();
+    bytes.extend(FORMAT_VERSION.to_le_bytes());
+    bytes.extend((races.len() as u32).to_le_bytes());
+    for (item, race) in races {
+        bytes.extend(item.to_le_bytes());
+        bytes.extend((race.slices.len() as u64).to_le_bytes());
+        let rows: Vec<_> = race.slices.iter().map(to_row).collect();
+        for column in 0..COLUMNS {
+            encode_column(&mut bytes, rows.iter().map(|row| row[column]));
+        }
+    }
+    bytes.extend(crc32fast::hash(&bytes).to_le_bytes());
+    bytes
+}
+
+fn encode_column(bytes: &mut Vec<u8>, values: impl Iterator<Item = u64> + Clone) {
+    let least = values.clone().min().unwrap_or(0);
+    let span = values.clone().max().unwrap_or(0) - least;
+    let width = match span {
+        0..=0xFF => 1,
+        0x100..=0xFFFF => 2,
+        0x1_0000..=0xFFFF_FFFF => 4,
+        _ => 8,
+    };
+    bytes.extend(least.to_le_bytes());
+    bytes.push(width as u8);
+    for value in values {
+        bytes.extend(&(value - least).to_le_bytes()[..width]);
+    }
+}
+
+/// Written without `..` in both directions, so that a new field of `Slice` cannot be forgotten.
+fn to_row(slice: &Slice) -> [u64; COLUMNS] {
+    let &Slice {
+        trial,
+        block,
+        position,
+        arm,
+        calls,
+        start_ns,
+        wall_ns,
+        cpu_ns,
+        outer_ns,
+        switches,
+        faults,
+        allocations,
+    } = slice;
+    let small = u64::from;
+    [
+        small(trial),
+        small(block),
+        small(position),
+        small(arm),
+        small(calls),
+        start_ns,
+        wall_ns,
+        cpu_ns,
+        outer_ns,
+        small(switches),
+        small(faults),
+        small(allocations),
+    ]
+}
+
+fn from_row(row: [u64; COLUMNS]) -> Option<Slice> {
+    let small = |column: usize| u32::try_from(row[column]).ok();
+    Some(Slice {
+        trial: small(0)?,
+        block: small(1)?,
+        position: small(2)?,
+        arm: small(3)?,
+        calls: small(4)?,
+        start_ns: row[5],
+        wall_ns: row[6],
+        cpu_ns: row[7],
+        outer_ns: row[8],
+        switches: small(9)?,
+        faults: small(10)?,
+        allocations: small(11)?,
+    })
+}
+
+#[derive(Debug, PartialEq, Eq)]
+enum Problem {
+    Newer(u32),
+    Damaged(&'static str),
+}
+
+const SHORT: Problem = Problem::Damaged("it ends too early");
+
+/// Takes from the front; every length is checked against what is there before it is believed.
+struct Cursor<'a>(&'a [u8]);
+
+impl<'a> Cursor<'a> {
+    fn take(&mut self, count: u64) -> Result<&'a [u8], Problem> {
+        let count = usize::try_from(count).map_err(|_| SHORT)?;
+        let (front, rest) = self.0.split_at_checked(count).ok_or(SHORT)?;
+        self.0 = rest;
+        Ok(front)
+    }
+
+    fn number(&mut self, width: u64) -> Result<u64, Problem> {
+        Ok(little_endian(self.take(width)?))
+    }
+}
+
+fn little_endian(bytes: &[u8]) -> u64 {
+    bytes.iter().rev().fold(0, |value, &byte| value << 8 | u64::from(byte))
+}
+
+fn decode(bytes: &[u8]) -> Result<Vec<SliceGroup>, Problem> {
+    let (body, crc) = bytes.split_last_chunk::<4>().ok_or(SHORT)?;
+    if !body.starts_with(&MAGIC) {
+        return Err(Problem::Damaged("it is not a file of slices"));
+    }
+    if crc32fast::hash(body) != u32::from_le_bytes(*crc) {
+        return Err(Problem::Damaged("its checksum does not hold"));
+    }
+    let mut cursor = Cursor(&body[MAGIC.len()..]);
+    let format = cursor.number(4)? as u32;
+    if format > FORMAT_VERSION {
+        return Err(Problem::Newer(format));
+    }
+    let count = cursor.number(4)?;
+    let groups = (0..count).map(|_| decode_group(&mut cursor)).collect::<Result<_, _>>()?;
+    if cursor.0.is_empty() { Ok(groups) } else { Err(Problem::Damaged("more follows its end")) }
+}
+
+fn decode_group(cursor: &mut Cursor<'_>) -> Result<SliceGroup, Problem> {
+    let item = cursor.number(8)?;
+    let count = cursor.number(8)?;
+    let mut columns = Vec::with_capacity(COLUMNS);
+    for _ in 0..COLUMNS {
+        let least = cursor.number(8)?;
+        let width = cursor.number(1)?;
+        if ![1, 2, 4, 8].contains(&width) {
+            return Err(Problem::Damaged("a column has an impossible width"));
+        }
+        let values = cursor.take(count.checked_mul(width).ok_or(SHORT)?)?;
+        columns.push((least, values.chunks_exact(width as usize)));
+    }
+    let mut slices = Vec::new();
+    for _ in 0..count {
+        let mut row = [0; COLUMNS];
+        for (value, (least, values)) in row.iter_mut().zip(&mut columns) {
+            let offset = little_endian(values.next().ok_or(SHORT)?);
+            *value =
+                least.checked_add(offset).ok_or(Problem::Damaged("a value is out of range"))?;
+        }
+        slices.push(from_row(row).ok_or(Problem::Damaged("a value is out of range"))?);
+    }
+    Ok(SliceGroup { item, slices })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tests::{item_with_race, race};
+    use proptest::prelude::*;
+
+    fn any_slice() -> impl Strategy<Value = Slice> {
+        (any::<[u32; 8]>(), any::<[u64; 4]>(), 0u32..64).prop_map(|(small, large, shift)| Slice {
+            trial: small[0] >> (shift / 2),
+            block: small[1],
+            position: small[2],
+            arm: small[3],
+            calls: small[4],
+            start_ns: large[0] >> shift,
+            wall_ns: large[1] >> shift,
+            cpu_ns: large[2],
+            outer_ns: large[3],
+            switches: small[5],
+            faults: small[6],
+            allocations: small[7],
+        })
+    }
+
+    proptest! {
+        #[test]
+        fn any_slices_read_back(slices in proptest::collection::vec(any_slice(), 0..40)) {
+            let mut entry = item_with_race(3);
+            entry.race.as_mut().unwrap().slices.clone_from(&slices);
+            let got = decode(&encode(&[entry])).unwrap();
+            prop_assert_eq!(got, vec![SliceGroup { item: 3, slices }]);
+        }
+
+        #[test]
+        fn hostile_bytes_with_a_valid_checksum_never_panic(
+            at in 8usize..400, junk in proptest::collection::vec(any::<u8>(), 1..20),
+        ) {
+            let mut bytes = encode(&[item_with_race(0)]);
+            let body = bytes.len() - 4;
+            let at = at % body;
+            for (i, byte) in junk.iter().enumerate().take(body - at) {
+                bytes[at + i] = *byte;
+            }
+            let crc = crc32fast::hash(&bytes[..body]).to_le_bytes();
+            bytes[body..].copy_from_slice(&crc);
+            let _ = decode(&bytes);
+        }
+    }
+
+    #[test]
+    fn every_bit_flip_and_every_truncation_is_refused() {
+        let bytes = encode(&[item_with_race(0)]);
+        for bit in 0..bytes.len() * 8 {
+            let mut flipped = bytes.clone();
+            flipped[bit / 8] ^= 1 << (bit % 8);
+            assert!(decode(&flipped).is_err(), "bit {bit}");
+        }
+        for length in 0..bytes.len() {
+            assert!(decode(&bytes[..length]).is_err(), "length {length}");
+        }
+    }
+
+    #[test]
+    fn a_race_takes_far_less_room_than_its_json() {
+        let race = race(200);
+        let json = serde_json::to_vec(&race.slices).unwrap().len();
+        let entry = ItemEntry { item: 0, race: Some(race), records: Vec::new() };
+        assert!(encode(&[entry]).len() * 5 < json);
+    }
+
+    #[test]
+    fn a_count_far_beyond_the_file_is_refused_without_memory_for_it() {
+        let mut bytes = encode(&[item_with_race(0)]);
+        let body = bytes.len() - 4;
+        bytes[24..32].copy_from_slice(&(u64::MAX / 2).to_le_bytes());
+        let crc = crc32fast::hash(&bytes[..body]).to_le_bytes();
+        bytes[body..].copy_from_slice(&crc);
+        assert_eq!(decode(&bytes), Err(SHORT));
+    }
+}

@@ -1,0 +1,191 @@
+//! The directory of runs.
+
+use crate::run::{Run, RunPath, file};
+use crate::seal::{self, Verification};
+use crate::writer::{self, RunWriter};
+use crate::{ItemEntry, StoreError, check_run_id, durable, journal};
+use proofmark_schema::machine::MachineFacts;
+use proofmark_schema::plan::Plan;
+use std::collections::BTreeSet;
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU32, Ordering};
+
+/// The word for the newest run.
+pub const LATEST: &str = "latest";
+
+/// Runs under one root directory.
+#[derive(Clone, Debug)]
+pub struct Store {
+    root: PathBuf,
+}
+
+impl Store {
+    /// The store at this root; nothing is written before a run is made.
+    pub fn open(root: &Path) -> Result<Store, StoreError> {
+        match fs::metadata(root) {
+            Ok(facts) if !facts.is_dir() => {
+                Err(StoreError::io("use", root)(io::ErrorKind::NotADirectory.into()))
+            }
+            Err(error) if error.kind() != io::ErrorKind::NotFound => {
+                Err(StoreError::io("use", root)(error))
+            }
+            _ => Ok(Store { root: root.to_owned() }),
+        }
+    }
+
+    /// Where the runs lie.
+    pub fn runs(&self) -> PathBuf {
+        self.root.join("runs")
+    }
+
+    /// Makes a run. It appears whole, with plan, machine and journal, or not at all.
+    pub fn create(
+        &self,
+        run_id: &str,
+        plan: &Plan,
+        machine: &MachineFacts,
+    ) -> Result<RunWriter, StoreError> {
+        check_run_id(run_id)?;
+        check_numbers(plan)?;
+        let run = RunPath { id: run_id.to_owned(), path: self.runs().join(run_id) };
+        if fs::symlink_metadata(&run.path).is_ok() {
+            return Err(StoreError::Exists(run.id));
+        }
+        let (plan_bytes, machine_bytes) = (writer::readable(plan)?, writer::readable(machine)?);
+        let first = writer::first_frame(run_id, &plan_bytes, &machine_bytes)?;
+        self.make_runs()?;
+        let fresh = self.fresh_directory(run_id)?;
+        let made = fill(&fresh, &run, &plan_bytes, &machine_bytes, &first);
+        let file = made.inspect_err(|_| {
+            // The first error is the one to tell; what is left behind is hidden and harmless.
+            let _ = fs::remove_dir_all(&fresh);
+        })?;
+        durable::sync_directory(&self.runs())?;
+        Ok(RunWriter::fresh(run, plan, file, &first))
+    }
+
+    fn make_runs(&self) -> Result<(), StoreError> {
+        let runs = self.runs();
+        if runs.is_dir() {
+            return Ok(());
+        }
+        fs::create_dir_all(&runs).map_err(StoreError::io("make", &runs))?;
+        durable::sync_directory(&self.root)
+    }
+
+    /// An empty hidden directory of this process's own, beside the runs.
+    fn fresh_directory(&self, run_id: &str) -> Result<PathBuf, StoreError> {
+        static COUNT: AtomicU32 = AtomicU32::new(0);
+        let count = COUNT.fetch_add(1, Ordering::Relaxed);
+        let name = format!(".{run_id}.{}-{count}.new", std::process::id());
+        let path = self.runs().join(name);
+        match fs::remove_dir_all(&path) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => {
+                return Err(StoreError::io("remove", &path)(error));
+            }
+            _ => {}
+        }
+        fs::create_dir(&path).map_err(StoreError::io("make", &path))?;
+        Ok(path)
+    }
+
+    /// Opens an unfinished run for writing and returns what is done already. `text` is whatever
+    /// [`Store::find`] takes.
+    pub fn resume(&self, text: &str) -> Result<(RunWriter, Vec<ItemEntry>), StoreError> {
+        RunWriter::resume(self.find(text)?)
+    }
+
+    /// Reads a run from its journal, sealed or not.
+    pub fn load(&self, text: &str) -> Result<Run, StoreError> {
+        self.find(text)?.load()
+    }
+
+    /// Checks every file of a run against its hashes.
+    pub fn verify(&self, text: &str) -> Result<Verification, StoreError> {
+        seal::verify(&self.find(text)?)
+    }
+
+    /// The ids of all runs, newest first (ids sort by time).
+    pub fn list(&self) -> Result<Vec<String>, StoreError> {
+        let runs = self.runs();
+        let entries = match fs::read_dir(&runs) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+            entries => entries.map_err(StoreError::io("list", &runs))?,
+        };
+        let mut ids = Vec::new();
+        for entry in entries {
+            let entry = entry.map_err(StoreError::io("list", &runs))?;
+            let is_directory = entry.file_type().is_ok_and(|kind| kind.is_dir());
+            if let Ok(name) = entry.file_name().into_string()
+                && is_directory
+                && check_run_id(&name).is_ok()
+            {
+                ids.push(name);
+            }
+        }
+        ids.sort_unstable_by(|a, b| b.cmp(a));
+        Ok(ids)
+    }
+
+    /// The run that a text means: `latest`, an id, the beginning of just one id, or a path.
+    pub fn find(&self, text: &str) -> Result<RunPath, StoreError> {
+        let missing = || StoreError::NotFound { text: text.to_owned(), root: self.runs() };
+        if text.contains('/') {
+            let path = fs::canonicalize(text).map_err(|_| missing())?;
+            return if path.is_dir() { RunPath::of(&path) } else { Err(missing()) };
+        }
+        let ids = self.list()?;
+        if text == LATEST {
+            let newest = ids.first().ok_or_else(missing)?;
+            return RunPath::of(&self.runs().join(newest));
+        }
+        check_run_id(text)?;
+        if ids.iter().any(|id| id == text) {
+            return RunPath::of(&self.runs().join(text));
+        }
+        let mut matches: Vec<String> = ids.into_iter().filter(|id| id.starts_with(text)).collect();
+        match (matches.pop(), matches.is_empty()) {
+            (None, _) => Err(missing()),
+            (Some(only), true) => RunPath::of(&self.runs().join(only)),
+            (Some(last), false) => {
+                matches.push(last);
+                Err(StoreError::Ambiguous { text: text.to_owned(), matches })
+            }
+        }
+    }
+}
+
+/// Fills a new run's directory, locks its journal and puts it in place.
+fn fill(
+    fresh: &Path,
+    run: &RunPath,
+    plan: &[u8],
+    machine: &[u8],
+    first_frame: &[u8],
+) -> Result<fs::File, StoreError> {
+    durable::write_synced(&fresh.join(file::PLAN), plan)?;
+    durable::write_synced(&fresh.join(file::MACHINE), machine)?;
+    let path = fresh.join(file::JOURNAL);
+    let journal = durable::write_synced(&path, first_frame)?;
+    if !journal::lock(&journal).map_err(StoreError::io("lock", &path))? {
+        return Err(StoreError::Busy { run: run.id.clone(), pid: None });
+    }
+    durable::sync_directory(fresh)?;
+    match fs::rename(fresh, &run.path) {
+        Err(error) if error.kind() == io::ErrorKind::DirectoryNotEmpty => {
+            Err(StoreError::Exists(run.id.clone()))
+        }
+        renamed => renamed.map(|()| journal).map_err(StoreError::io("rename to", &run.path)),
+    }
+}
+
+/// Items are told apart by their numbers alone.
+fn check_numbers(plan: &Plan) -> Result<(), StoreError> {
+    let mut known = BTreeSet::new();
+    match plan.items.iter().find(|item| !known.insert(item.index)) {
+        Some(item) => Err(StoreError::Unreadable(format!("the plan has two items {}", item.index))),
+        None => Ok(()),
+    }
+}

@@ -1,0 +1,180 @@
+//! What the store promises, tested through its front door; this file makes the runs.
+
+mod catalogue;
+mod corruption;
+mod crash;
+mod faults;
+mod sealing;
+
+use crate::{ItemEntry, RunWriter, Store};
+use proofmark_schema::machine::MachineFacts;
+use proofmark_schema::plan::{Item, Plan};
+use proofmark_schema::proof::{Errors, Proof};
+use proofmark_schema::quantity::Interval;
+use proofmark_schema::race::{Race, Slice, Trial};
+use proofmark_schema::record::{Judged, Performance, Record, ShapeRoles, SliceSpan};
+use proofmark_schema::{
+    Case, ContenderId, ErrorContract, FORMAT_VERSION, Isa, Outcome, Receipt, Reproducibility, Work,
+};
+use std::path::PathBuf;
+use tempfile::TempDir;
+
+pub(crate) const RUN: &str = "0193a1b2-7c4d-7e5f-8a9b-0c1d2e3f4a5b";
+
+fn case() -> Case {
+    "rms_norm:f32[b=2,s=3,d=8;eps=1e-6]".parse().unwrap()
+}
+
+fn contender() -> ContenderId {
+    ContenderId::native("simd", Isa::Avx2)
+}
+
+fn plan(items: u64) -> Plan {
+    let item = |index| Item { index, case: case(), field: vec![contender()], threads: 1 };
+    Plan {
+        format: FORMAT_VERSION,
+        seed: 7,
+        budget: "quick".to_owned(),
+        items: (0..items).map(item).collect(),
+        absent: Vec::new(),
+        estimate_seconds: 1.5,
+    }
+}
+
+fn machine() -> MachineFacts {
+    MachineFacts {
+        format: FORMAT_VERSION,
+        cpu: "a processor".to_owned(),
+        arch: "x86_64".to_owned(),
+        cpus: vec![0, 1],
+        memory_bytes: 1 << 30,
+        caches: Vec::new(),
+        features: Vec::new(),
+        isa: Isa::Avx2,
+        kernel: "6.0".to_owned(),
+        hypervisor: None,
+        huge_pages: "madvise".to_owned(),
+        governor: None,
+        hardware_counters: false,
+        fingerprint: "f".to_owned(),
+    }
+}
+
+/// A race of as many slices, with times as a machine would give them.
+pub(crate) fn race(slices: u32) -> Race {
+    let slice = |n: u32| Slice {
+        trial: n / 96,
+        block: n / 4 % 24,
+        position: n % 4,
+        arm: u32::from(n % 4 == 1 || n % 4 == 2),
+        calls: 40,
+        start_ns: 81_234_567_890_123 + u64::from(n) * 104_000,
+        wall_ns: 100_000 + u64::from(n * 7919 % 1000),
+        cpu_ns: 99_900 + u64::from(n * 7919 % 1000),
+        outer_ns: 103_000 + u64::from(n * 104_729 % 1000),
+        switches: u32::from(n.is_multiple_of(50)),
+        faults: 0,
+        allocations: 0,
+    };
+    Race {
+        case: case(),
+        arms: vec![contender(), ContenderId::native("scalar", Isa::Scalar)],
+        threads: 1,
+        seed: u64::MAX,
+        trials: vec![Trial { seed: 3, operand_shift: 64, environment_pad: 100, heap_pad: 4096 }],
+        slices: (0..slices).map(slice).collect(),
+        checked: 48,
+        peak_bytes: vec![4096, 8192],
+    }
+}
+
+fn proof() -> Proof {
+    Proof {
+        case: case(),
+        contender: contender(),
+        threads: 1,
+        seed: 7,
+        outcome: Outcome::Proven,
+        contract: ErrorContract::default(),
+        stages: Vec::new(),
+        errors: Errors { q_max: 0.1, max_relative: f64::INFINITY, ..Errors::default() },
+        reproducibility: Reproducibility::Bitwise,
+        precision: "f32".to_owned(),
+        refusal: None,
+    }
+}
+
+fn record(item: u64) -> Record {
+    let performance = Performance {
+        wall_ns: Interval { estimate: 2500.1, low: 2400.0, high: 2600.3, confidence: 0.95 },
+        trials: 6,
+        slice_count: 24,
+        cache: "hot".to_owned(),
+        peak_bytes: 4096,
+        allocations_per_call: 0.0,
+        limits: None,
+        comparison: None,
+        slices: SliceSpan { race: item, arm: 0 },
+    };
+    Record {
+        format: FORMAT_VERSION,
+        run: RUN.to_owned(),
+        item,
+        case: case(),
+        contender: contender(),
+        threads: 1,
+        receipt: Receipt::default(),
+        isolation: "T1".to_owned(),
+        work: Work::default(),
+        shape: ShapeRoles::default(),
+        judged: Judged::Proven { proof: proof(), performance: Some(performance) },
+    }
+}
+
+/// An item that only raced.
+pub(crate) fn item_with_race(item: u64) -> ItemEntry {
+    ItemEntry { item, race: Some(race(3)), records: Vec::new() }
+}
+
+/// Item 0 has a record, item 1 a race, item 2 neither, and so on.
+fn item(item: u64) -> ItemEntry {
+    match item % 3 {
+        0 => ItemEntry { item, race: None, records: vec![record(item)] },
+        1 => item_with_race(item),
+        _ => ItemEntry { item, race: None, records: Vec::new() },
+    }
+}
+
+/// A store in a directory that goes away with it.
+struct Place {
+    directory: TempDir,
+    store: Store,
+}
+
+impl Place {
+    fn new() -> Place {
+        // Thousands of syncs: memory takes them at once, and no test here cuts the power.
+        let memory = tempfile::tempdir_in("/dev/shm");
+        let directory = memory.or_else(|_| tempfile::tempdir()).unwrap();
+        let store = Store::open(directory.path()).unwrap();
+        Place { directory, store }
+    }
+
+    /// A place with one run that recorded the first `done` of `planned` items.
+    fn with_run(planned: u64, done: u64) -> (Place, RunWriter) {
+        let place = Place::new();
+        let mut writer = place.store.create(RUN, &plan(planned), &machine()).unwrap();
+        for n in 0..done {
+            writer.append_item(&item(n)).unwrap();
+        }
+        (place, writer)
+    }
+
+    fn file(&self, name: &str) -> PathBuf {
+        self.directory.path().join("runs").join(RUN).join(name)
+    }
+}
+
+fn items(count: u64) -> Vec<ItemEntry> {
+    (0..count).map(item).collect()
+}

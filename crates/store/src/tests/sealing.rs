@@ -1,0 +1,118 @@
+//! A sealed run: derived files, hashes that hold, and no more entries.
+
+use super::*;
+use crate::{SliceGroup, StoreError, read_slices};
+use std::fs;
+
+const SEALED: [&str; 6] =
+    ["plan.json", "machine.json", "journal", "records.jsonl", "slices.bin", "seal.json"];
+
+fn sealed() -> Place {
+    let (place, mut writer) = Place::with_run(4, 0);
+    // Out of order, as after an interruption.
+    for n in [2, 3, 1, 0] {
+        writer.append_item(&item(n)).unwrap();
+    }
+    writer.seal().unwrap();
+    place
+}
+
+fn bytes_of(place: &Place) -> Vec<Vec<u8>> {
+    SEALED.iter().map(|name| fs::read(place.file(name)).unwrap()).collect()
+}
+
+#[test]
+fn records_and_slices_stand_in_the_order_of_the_plan() {
+    let place = sealed();
+    let text = fs::read_to_string(place.file("records.jsonl")).unwrap();
+    let records: Vec<Record> =
+        text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    assert_eq!(records, [record(0), record(3)]);
+    let groups = read_slices(&place.file("slices.bin")).unwrap();
+    assert_eq!(groups, [SliceGroup { item: 1, slices: race(3).slices }]);
+    let run = place.store.load(RUN).unwrap();
+    assert!(run.sealed && run.missing().is_empty());
+    assert_eq!(run.items, [item(2), item(3), item(1), item(0)]);
+}
+
+#[test]
+fn sealing_again_changes_no_byte_also_after_resuming() {
+    let place = sealed();
+    let before = bytes_of(&place);
+    let (mut writer, done) = place.store.resume(RUN).unwrap();
+    assert_eq!(done.len(), 4);
+    let first = writer.seal().unwrap();
+    assert_eq!(writer.seal().unwrap(), first);
+    assert_eq!(bytes_of(&place), before);
+    assert_eq!((first.items, first.records), (4, 2));
+}
+
+#[test]
+fn a_crash_while_sealing_leaves_an_unsealed_run_that_seals_alike() {
+    let place = sealed();
+    let before = bytes_of(&place);
+    fs::remove_file(place.file("seal.json")).unwrap();
+    fs::remove_file(place.file("slices.bin")).unwrap();
+    fs::write(place.file(".slices.bin.new"), b"half").unwrap();
+    assert!(!place.store.load(RUN).unwrap().sealed);
+    let journal = fs::read(place.file("journal")).unwrap();
+    let (mut writer, _) = place.store.resume(RUN).unwrap();
+    writer.seal().unwrap();
+    let after = bytes_of(&place);
+    // The journal gained the session that resumed it; the derived files are the same.
+    assert!(after[2].starts_with(&journal));
+    assert_eq!(after[3..5], before[3..5]);
+    assert!(place.store.verify(RUN).unwrap().is_intact());
+    assert!(!place.file(".slices.bin.new").exists());
+}
+
+#[test]
+fn a_sealed_run_takes_no_more_and_an_incomplete_one_takes_no_seal() {
+    let (_place, mut writer) = Place::with_run(2, 1);
+    assert!(matches!(writer.seal(), Err(StoreError::Incomplete { missing: 1, .. })));
+    writer.append_item(&item(1)).unwrap();
+    writer.seal().unwrap();
+    assert!(matches!(writer.append_item(&item(1)), Err(StoreError::Sealed(_))));
+    assert!(matches!(writer.append_note("late"), Err(StoreError::Sealed(_))));
+}
+
+#[test]
+fn verifying_names_every_file_that_changed_or_is_gone() {
+    let place = sealed();
+    assert!(place.store.verify(RUN).unwrap().is_intact());
+    for name in SEALED {
+        let path = place.file(name);
+        let original = fs::read(&path).unwrap();
+        for bit in (0..original.len() * 8).step_by(131) {
+            let mut bytes = original.clone();
+            bytes[bit / 8] ^= 1 << (bit % 8);
+            fs::write(&path, bytes).unwrap();
+            match place.store.verify(RUN) {
+                Ok(found) => assert!(!found.is_intact(), "{name} bit {bit}"),
+                Err(StoreError::Newer { .. }) => {}
+                Err(other) => panic!("{name} bit {bit}: {other}"),
+            }
+        }
+        fs::remove_file(&path).unwrap();
+        let found = place.store.verify(RUN).unwrap();
+        if name == "seal.json" {
+            assert!(!found.sealed);
+        } else {
+            assert_eq!(found.damaged[0].file, name);
+        }
+        fs::write(&path, original).unwrap();
+    }
+    assert!(place.store.verify(RUN).unwrap().is_intact());
+}
+
+#[test]
+fn an_unsealed_run_is_verified_by_its_journal() {
+    let (place, writer) = Place::with_run(3, 2);
+    drop(writer);
+    let found = place.store.verify(RUN).unwrap();
+    assert!(found.is_intact() && !found.sealed);
+    let mut bytes = fs::read(place.file("journal")).unwrap();
+    bytes[50] ^= 1;
+    fs::write(place.file("journal"), bytes).unwrap();
+    assert_eq!(place.store.verify(RUN).unwrap().damaged[0].file, "journal");
+}
