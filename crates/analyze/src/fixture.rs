@@ -1,0 +1,106 @@
+//! Fixed records for the tests of this crate.
+
+use proofmark_schema::proof::{Errors, Proof, Refusal, Stage};
+use proofmark_schema::quantity::Interval;
+use proofmark_schema::race::{Comparison, Verdict};
+use proofmark_schema::record::{Judged, Limits, Performance, Record, ShapeRoles, SliceSpan};
+use proofmark_schema::{Case, ErrorContract, FORMAT_VERSION, Outcome, Receipt, Reproducibility};
+use proofmark_schema::{ContenderId, Work};
+
+fn proof(case: &Case, contender: &ContenderId) -> Proof {
+    Proof {
+        case: case.clone(),
+        contender: contender.clone(),
+        threads: 1,
+        seed: 7,
+        outcome: Outcome::Proven,
+        contract: ErrorContract::default(),
+        stages: Vec::new(),
+        errors: Errors::default(),
+        reproducibility: Reproducibility::Bitwise,
+        precision: "f32".to_owned(),
+        refusal: None,
+    }
+}
+
+/// A proven contender with an interval of ±1 % around its time.
+pub(crate) fn timed(contender: &str, arm: u32, wall_ns: f64) -> Record {
+    let case: Case = "matmul:f32[m=8,n=8,k=8]".parse().unwrap();
+    let contender: ContenderId = contender.parse().unwrap();
+    let interval =
+        Interval { estimate: wall_ns, low: wall_ns * 0.99, high: wall_ns * 1.01, confidence: 0.95 };
+    let performance = Performance {
+        wall_ns: interval,
+        trials: 6,
+        slice_count: 60,
+        cache: "hot".to_owned(),
+        peak_bytes: 3_000_000,
+        allocations_per_call: 2.0,
+        limits: None,
+        comparison: None,
+        slices: SliceSpan { race: 0, arm },
+    };
+    Record {
+        format: FORMAT_VERSION,
+        run: "run".to_owned(),
+        item: u64::from(arm),
+        threads: 1,
+        receipt: Receipt::default(),
+        isolation: "T1".to_owned(),
+        work: Work {
+            flops: 2_000_000_000,
+            bytes_read: 600_000_000,
+            bytes_written: 400_000_000,
+            transcendentals: 0,
+        },
+        shape: ShapeRoles::default(),
+        judged: Judged::Proven { proof: proof(&case, &contender), performance: Some(performance) },
+        case,
+        contender,
+    }
+}
+
+/// The performance of a proven record, to be changed.
+pub(crate) fn performance(record: &mut Record) -> &mut Performance {
+    match &mut record.judged {
+        Judged::Proven { performance: Some(performance), .. } => performance,
+        _ => panic!("not measured"),
+    }
+}
+
+/// As [`timed`], with a ratio (low, estimate, high) to the first arm.
+pub(crate) fn compared(contender: &str, arm: u32, wall_ns: f64, r: (f64, f64, f64)) -> Record {
+    let mut record = timed(contender, arm, wall_ns);
+    performance(&mut record).comparison = Some(Comparison {
+        against: "native/scalar".parse().unwrap(),
+        ratio: Interval { low: r.0, estimate: r.1, high: r.2, confidence: 0.95 },
+        verdict: Verdict::Undecided,
+        trials: 6,
+    });
+    record
+}
+
+/// A record on which every metric has a round value.
+pub(crate) fn example() -> Record {
+    let mut record = compared("native/simd@avx2", 1, 1e8, (3.9, 4.0, 4.1));
+    performance(&mut record).limits =
+        Some(Limits { flops_per_second: 40e9, bytes_per_second: 40e9, bound_ns: 5e7 });
+    record
+}
+
+/// A refused contender.
+pub(crate) fn refused(outcome: Outcome) -> Record {
+    let mut record = timed("native/simd@avx512", 2, 1.0);
+    let mut proof = record.judged.proof().clone();
+    proof.outcome = outcome;
+    proof.refusal = Some(Refusal {
+        outcome,
+        stage: Some(Stage::Exact),
+        reason: "q = 9 over the limit 0".to_owned(),
+        worst: None,
+        crash: None,
+        repro: "proofmark prove matmul".to_owned(),
+    });
+    record.judged = Judged::Refused { proof };
+    record
+}

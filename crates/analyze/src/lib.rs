@@ -1,0 +1,16 @@
+//! From records to findings. Pure.
+//!
+//! Nothing here reads a clock or a file: the same records give the same findings, byte for byte.
+#![forbid(unsafe_code)]
+
+mod band;
+mod findings;
+#[cfg(test)]
+mod fixture;
+pub mod metrics;
+mod winner;
+
+pub use band::Band;
+pub use findings::{exit_severity, findings};
+pub use metrics::{Better, METRICS, Metric};
+pub use winner::{Winner, winner};
