@@ -1,0 +1,17 @@
+//! From findings to documents; from documents to bytes.
+//!
+//! A report turns data into a [`Document`]; a renderer turns any document into text. Neither
+//! knows of the other, and none of them writes anywhere: the caller has the bytes.
+#![forbid(unsafe_code)]
+
+mod document;
+#[cfg(test)]
+mod fixture;
+mod flat;
+mod plain;
+pub mod render;
+pub mod reports;
+
+pub use document::{Align, Cell, Column, Document, Emphasis, Section, Table};
+pub use flat::flat_record;
+pub use render::{RENDERERS, Renderer, Style, find};

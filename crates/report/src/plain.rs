@@ -1,0 +1,77 @@
+//! Text that cannot act on a terminal, and numbers with the digits they earned.
+
+use proofmark_schema::quantity::{Interval, Nanos, three_digits};
+
+/// The text on one line, without control characters and without marks that reorder or hide.
+///
+/// An escape sequence loses its escape and stays as the harmless rest.
+pub(crate) fn plain(text: &str) -> String {
+    let shown = |c: char| match c {
+        '\n' | '\t' => Some(' '),
+        c if c.is_control() => None,
+        '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{2069}' => None,
+        '\u{2028}' | '\u{2029}' => Some(' '),
+        '\u{feff}' => None,
+        c => Some(c),
+    };
+    text.chars().filter_map(shown).collect()
+}
+
+/// `12.3 µs ±0.8 %`.
+pub(crate) fn time(interval: &Interval) -> String {
+    format!("{} ±{}", Nanos(interval.estimate), percent(interval.relative_half_width() * 100.0))
+}
+
+/// A percentage: one decimal below 10, none above.
+pub(crate) fn percent(value: f64) -> String {
+    if !value.is_finite() {
+        "? %".to_owned()
+    } else if value != 0.0 && value.abs() < 0.05 {
+        "<0.1 %".to_owned()
+    } else if value.abs() < 9.95 {
+        format!("{value:.1} %")
+    } else {
+        format!("{value:.0} %")
+    }
+}
+
+/// `0.250× [0.240, 0.260]`.
+pub(crate) fn ratio(interval: &Interval) -> String {
+    let [estimate, low, high] = [interval.estimate, interval.low, interval.high].map(three_digits);
+    format!("{estimate}× [{low}, {high}]")
+}
+
+/// `1 thread`, `2 threads`.
+pub(crate) fn threads(count: usize) -> String {
+    counted(count, "thread")
+}
+
+/// A count with its noun.
+pub(crate) fn counted(count: usize, noun: &str) -> String {
+    if count == 1 { format!("1 {noun}") } else { format!("{count} {noun}s") }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn control_and_hidden_characters_are_dropped() {
+        let hostile = "\u{1b}[31mred\u{7}\u{9b}1m\u{202e}x\u{200b}\r\ny";
+        assert_eq!(plain(hostile), "[31mred1mx y");
+    }
+
+    #[test]
+    fn numbers_carry_units_and_no_unearned_digits() {
+        let interval =
+            Interval { estimate: 12_340.0, low: 12_240.0, high: 12_440.0, confidence: 0.95 };
+        assert_eq!(time(&interval), "12.3 µs ±0.8 %");
+        assert_eq!(percent(0.01), "<0.1 %");
+        assert_eq!(percent(9.96), "10 %");
+        assert_eq!(percent(f64::NAN), "? %");
+        let broken =
+            Interval { estimate: f64::NAN, low: 0.0, high: f64::INFINITY, confidence: 0.95 };
+        assert_eq!(time(&broken), "NaN ns ±? %");
+        assert_eq!(ratio(&broken), "NaN× [0, inf]");
+    }
+}

@@ -1,0 +1,39 @@
+//! JSON: the document's data as one object, or its main list as one object a line.
+
+use super::{Renderer, Style};
+use crate::Document;
+use serde_json::Value;
+
+pub(super) const RENDERER: Renderer =
+    Renderer { name: "json", summary: "one JSON object, indented", render: object };
+
+pub(super) const LINES_RENDERER: Renderer =
+    Renderer { name: "jsonl", summary: "one JSON object a line", render: lines };
+
+fn object(document: &Document, _style: &Style) -> String {
+    format!("{:#}\n", document.data)
+}
+
+fn lines(document: &Document, _style: &Style) -> String {
+    match document.data.get(document.lines).and_then(Value::as_array) {
+        Some(list) => list.iter().map(|line| format!("{line}\n")).collect(),
+        None => format!("{}\n", document.data),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn lines_hold_one_element_each_and_a_document_without_list_is_one_line() {
+        let style = Style::default();
+        let mut document = Document::new("t", json!({"list": [{"a": 1}, {"a": "x\ny"}]}), "list");
+        assert_eq!(lines(&document, &style), "{\"a\":1}\n{\"a\":\"x\\ny\"}\n");
+        document.lines = "";
+        assert_eq!(lines(&document, &style).lines().count(), 1);
+        let back: Value = serde_json::from_str(&object(&document, &style)).unwrap();
+        assert_eq!(back, document.data);
+    }
+}

@@ -1,0 +1,77 @@
+//! Markdown, as code hosts show it; names of contenders stay text whatever they contain.
+
+use super::{Renderer, Style};
+use crate::plain::plain;
+use crate::{Align, Document, Section, Table};
+
+pub(super) const RENDERER: Renderer =
+    Renderer { name: "markdown", summary: "Markdown with tables", render };
+
+fn render(document: &Document, _style: &Style) -> String {
+    let mut out = format!("# {}\n", escaped(&document.title));
+    for section in &document.sections {
+        out.push('\n');
+        match section {
+            Section::Text(text) => out.push_str(&(escaped(text) + "\n")),
+            Section::Note(text) => out.push_str(&format!("_Note:_ {}\n", escaped(text))),
+            // Indented code needs no escaping: only a line break could end it.
+            Section::Command(text) => out.push_str(&format!("    {}\n", plain(text))),
+            Section::Table(table) => push_table(&mut out, table),
+        }
+    }
+    out
+}
+
+fn push_table(out: &mut String, table: &Table) {
+    if !table.title.is_empty() {
+        out.push_str(&format!("## {}\n\n", escaped(&table.title)));
+    }
+    push_row(out, table.columns.iter().map(|column| escaped(column.name)));
+    let rule = |align| if align == Align::Right { "---:" } else { "---" };
+    push_row(out, table.columns.iter().map(|column| rule(column.align).to_owned()));
+    for row in &table.rows {
+        push_row(out, row.iter().map(|cell| escaped(&cell.text)));
+    }
+}
+
+fn push_row(out: &mut String, cells: impl Iterator<Item = String>) {
+    out.push_str(&format!("| {} |\n", cells.collect::<Vec<_>>().join(" | ")));
+}
+
+/// Text in which nothing is markup.
+fn escaped(text: &str) -> String {
+    let mut out = String::new();
+    for c in plain(text).chars() {
+        match c {
+            '<' => out.push_str("&lt;"),
+            '>' => out.push_str("&gt;"),
+            '&' => out.push_str("&amp;"),
+            '\\' | '|' | '`' | '*' | '[' | ']' | '~' | '#' | '!' => out.extend(['\\', c]),
+            c => out.push(c),
+        }
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Cell, Column};
+    use serde_json::Value;
+
+    #[test]
+    fn tables_and_hostile_names_stay_what_they_are() {
+        let mut document = Document::new("T", Value::Null, "");
+        let columns = [Column::left("name", 0), Column::right("time", 0)];
+        let name = "<script>alert(1)</script>|\u{1b}[31m";
+        document.table("by name", &columns, vec![vec![Cell::plain(name), Cell::plain("1 ns")]]);
+        document.note("a *b*");
+        document.command("run `this`\nand that");
+        assert_eq!(
+            render(&document, &Style::default()),
+            "# T\n\n## by name\n\n| name | time |\n| --- | ---: |\n\
+             | &lt;script&gt;alert(1)&lt;/script&gt;\\|\\[31m | 1 ns |\n\n\
+             _Note:_ a \\*b\\*\n\n    run `this` and that\n"
+        );
+    }
+}

@@ -1,0 +1,301 @@
+//! The report of a bench: a table for each op, element type and thread count, then refusals.
+
+use crate::document::{Cell, Column, Document, Emphasis};
+use crate::flat::{flat_record, metric};
+use crate::plain::{percent, ratio, threads, time};
+use proofmark_analyze::{Band, Winner, winner};
+use proofmark_schema::finding::{Finding, Severity};
+use proofmark_schema::quantity::{Bytes, three_digits};
+use proofmark_schema::record::Record;
+use serde_json::json;
+use std::collections::BTreeSet;
+
+/// Efficiency above which the number itself is suspicious.
+const SUSPICIOUS_PERCENT: f64 = 105.0;
+
+const COLUMNS: [Column; 10] = [
+    Column::left("shape", 0),
+    Column::left("contender", 0),
+    Column::left("outcome", 3),
+    Column::right("time", 0),
+    Column::right("× first [interval]", 2),
+    Column::left("verdict", 4),
+    Column::right("efficiency", 1),
+    Column::right("GFLOP/s", 5),
+    Column::right("GB/s", 6),
+    Column::right("memory", 7),
+];
+
+/// The document of a bench.
+pub fn bench(records: &[Record], findings: &[Finding]) -> Document {
+    let run = records.first().map(|record| record.run.as_str());
+    let data = json!({
+        "run": run,
+        "records": records.iter().map(flat_record).collect::<Vec<_>>(),
+        "findings": findings,
+    });
+    let mut document = Document::new(format!("Bench {}", run.unwrap_or("")), data, "records");
+    if records.is_empty() {
+        document.text("Nothing was measured.");
+    }
+    let tables = grouped(records, |a, b| {
+        a.case.op == b.case.op && a.case.dtype == b.case.dtype && a.threads == b.threads
+    });
+    let mut any_winner = false;
+    for table in &tables {
+        let mut rows = Vec::new();
+        for cell in grouped(table.iter().copied(), |a, b| a.case == b.case) {
+            let winner = winner(&cell);
+            any_winner |= winner.best.is_some();
+            rows.extend(cell.iter().map(|record| row(record, &winner)));
+        }
+        let first = table[0];
+        let title = format!("{} {}, {}", first.case.op, first.case.dtype, threads(first.threads));
+        document.table(title, &COLUMNS, rows);
+        document.note(fairness(table));
+    }
+    if any_winner {
+        document.note("* fastest: its interval stands clear of every other's");
+    }
+    push_findings(&mut document, records, findings);
+    document
+}
+
+/// Records that belong together, in the order in which groups first appear.
+fn grouped<'a>(
+    records: impl IntoIterator<Item = &'a Record>,
+    same: impl Fn(&Record, &Record) -> bool,
+) -> Vec<Vec<&'a Record>> {
+    let mut groups: Vec<Vec<&Record>> = Vec::new();
+    for record in records {
+        match groups.iter_mut().find(|group| same(group[0], record)) {
+            Some(group) => group.push(record),
+            None => groups.push(vec![record]),
+        }
+    }
+    groups
+}
+
+fn row(record: &Record, winner: &Winner) -> Vec<Cell> {
+    let outcome = record.judged.proof().outcome;
+    let performance = record.judged.performance();
+    let contender = if winner.is(&record.contender) {
+        Cell::with(format!("{} *", record.contender), Emphasis::Good)
+    } else {
+        Cell::plain(record.contender.to_string())
+    };
+    let outcome = match record.judged.proof().refusal {
+        None => Cell::plain(outcome.name()),
+        Some(_) => Cell::with(outcome.name(), Emphasis::Bad),
+    };
+    // A refused contender has no time; its outcome stands there too, for narrow terminals.
+    let spent = match performance {
+        Some(performance) => Cell::plain(time(&performance.wall_ns)),
+        None => outcome.clone(),
+    };
+    let comparison = performance.and_then(|performance| performance.comparison.as_ref());
+    let against = match comparison {
+        Some(comparison) => Cell::plain(ratio(&comparison.ratio)),
+        None if performance.is_some_and(|p| p.slices.arm == 0) => Cell::plain("first"),
+        None => Cell::nothing(),
+    };
+    let rate = |name| cell(metric(record, name).map(three_digits));
+    vec![
+        Cell::plain(shape(record)),
+        contender,
+        outcome,
+        spent,
+        against,
+        cell(comparison.map(|comparison| comparison.verdict.name().to_owned())),
+        efficiency(record),
+        rate("gflops"),
+        rate("throughput_gbps"),
+        cell(performance.map(|performance| Bytes(performance.peak_bytes).to_string())),
+    ]
+}
+
+fn cell(text: Option<String>) -> Cell {
+    text.map_or_else(Cell::nothing, Cell::plain)
+}
+
+/// The case without the op and element type that stand in the title.
+fn shape(record: &Record) -> String {
+    let text = record.case.to_string();
+    let inner = text.split_once('[').map_or(text.as_str(), |(_, inner)| inner);
+    inner.trim_end_matches(']').to_owned()
+}
+
+fn efficiency(record: &Record) -> Cell {
+    let Some(value) = metric(record, "efficiency") else { return Cell::nothing() };
+    if value > SUSPICIOUS_PERCENT {
+        return Cell::with(format!("{} over the limit", percent(value)), Emphasis::Bad);
+    }
+    let band = Band::of(value / 100.0).map_or("", Band::name);
+    Cell::plain(format!("{} {band}", percent(value)))
+}
+
+/// What all rows of a table share, so that a reader can see that they met on equal terms.
+fn fairness(records: &[&Record]) -> String {
+    let distinct = |text: &dyn Fn(&Record) -> Option<String>| {
+        let set: BTreeSet<String> = records.iter().filter_map(|record| text(record)).collect();
+        if set.is_empty() {
+            "none".to_owned()
+        } else {
+            set.into_iter().collect::<Vec<_>>().join(" and ")
+        }
+    };
+    let cache = distinct(&|record| Some(record.judged.performance()?.cache.clone()));
+    let isolation = distinct(&|record| Some(record.isolation.clone()));
+    let outside: BTreeSet<String> = records
+        .iter()
+        .filter(|record| record.receipt.prepared_outside)
+        .map(|record| record.contender.to_string())
+        .collect();
+    let packing = match outside.len() {
+        0 => "packing inside the timed call".to_owned(),
+        _ => {
+            let names: Vec<String> = outside.into_iter().collect();
+            format!("packing before the timed call for {}, inside for others", names.join(", "))
+        }
+    };
+    format!(
+        "every row had {}, {}, caches {cache}, isolation {isolation}; {packing}",
+        threads(records[0].threads),
+        records[0].case.dtype
+    )
+}
+
+fn push_findings(document: &mut Document, records: &[Record], findings: &[Finding]) {
+    for record in records {
+        if let Some(refusal) = &record.judged.proof().refusal {
+            document.text(format!(
+                "{} {} on {}: {}",
+                refusal.outcome, record.contender, record.case, refusal.reason
+            ));
+            document.command(&refusal.repro);
+        }
+    }
+    let refused =
+        |finding: &&Finding| matches!(finding.severity, Severity::Incorrect | Severity::Crashed);
+    for finding in findings.iter().filter(|finding| !refused(finding)) {
+        // Notes repeat what tables and refusals say already.
+        if finding.severity > Severity::Note {
+            document.text(format!("{}: {}", severity(finding.severity), finding.claim));
+            document.note(&finding.advice);
+        }
+    }
+}
+
+fn severity(severity: Severity) -> &'static str {
+    match severity {
+        Severity::Note => "note",
+        Severity::Undecided => "undecided",
+        Severity::Environment => "environment",
+        Severity::Regression => "regression",
+        Severity::Crashed => "crashed",
+        Severity::Incorrect => "incorrect",
+        Severity::Integrity => "integrity",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fixture::{compared, first, refused, with_time};
+    use crate::render::{RENDERERS, Style, find};
+    use proofmark_analyze::findings;
+
+    fn text(records: &[Record], width: usize) -> String {
+        let document = bench(records, &findings(records));
+        (find("term").unwrap().render)(&document, &Style { width, colour: false })
+    }
+
+    #[test]
+    fn a_wide_terminal_shows_the_whole_table() {
+        let expected = "\
+Bench r1
+
+matmul f32, 1 thread
+ shape               contender             outcome            time     × first [interval]  verdict   efficiency  GFLOP/s   GB/s    memory
+ b=1,m=64,n=32,k=63  native/scalar@scalar  PROVEN   40.0 µs ±1.0 %                  first  –           15 % needs work     6.50  0.500  1.43 MiB
+ b=1,m=64,n=32,k=63  native/simd@avx2 *    PROVEN   10.0 µs ±1.0 %  0.250× [0.245, 0.255]  FASTER        60 % good     26.0   2.00  1.43 MiB
+ b=1,m=64,n=32,k=63  native/simd@avx512    WRONG             WRONG                      –  –                     –        –      –         –
+
+note: every row had 1 thread, f32, caches hot, isolation T1; packing inside the timed call
+
+note: * fastest: its interval stands clear of every other's
+
+WRONG native/simd@avx512 on matmul:f32[b=1,m=64,n=32,k=63]: c[0,3,31] is 0, not 1.25
+  $ proofmark prove matmul --seed 7
+";
+        // Runs of spaces are the renderer's business.
+        let squeeze =
+            |text: &str| text.split(' ').filter(|w| !w.is_empty()).collect::<Vec<_>>().join(" ");
+        assert_eq!(squeeze(&text(&[first(), compared(), refused()], 200)), squeeze(expected));
+    }
+
+    #[test]
+    fn narrow_terminals_stay_readable() {
+        for width in [40, 50, 60] {
+            let text = text(&[first(), compared(), refused()], width);
+            for line in text.lines() {
+                let is_command = line.trim_start().starts_with('$');
+                let is_one_word = line.split_whitespace().count() == 1;
+                assert!(line.chars().count() <= width || is_command || is_one_word, "{line}");
+            }
+        }
+        let table = text(&[first(), compared(), refused()], 60);
+        assert!(table.contains("native/simd@avx2 *    10.0 µs ±1.0 %\n"), "{table}");
+        assert!(table.contains("native/simd@avx512             WRONG\n"), "{table}");
+        let lines = text(&[first(), compared(), refused()], 50);
+        assert!(lines.contains("  contender: native/simd@avx2 *\n"), "{lines}");
+        assert!(lines.contains("  time: 10.0 µs ±1.0 %\n"), "{lines}");
+    }
+
+    #[test]
+    fn eighty_columns_keep_a_table_with_time_and_efficiency() {
+        let text = text(&[first(), compared(), refused()], 80);
+        assert!(text.contains("native/simd@avx2 *    10.0 µs ±1.0 %        60 % good\n"), "{text}");
+        assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
+    }
+
+    #[test]
+    fn numbers_that_are_none_and_empty_runs_are_rendered_by_everyone() {
+        for records in [vec![], vec![with_time(f64::NAN)], vec![with_time(f64::INFINITY)]] {
+            let document = bench(&records, &findings(&records));
+            for renderer in RENDERERS {
+                let text = (renderer.render)(&document, &Style::default());
+                assert!(records.is_empty() || !text.is_empty(), "{}", renderer.name);
+            }
+        }
+    }
+
+    #[test]
+    fn names_that_attack_the_reader_stay_text() {
+        let mut record = first();
+        record.contender.name = "<script>\u{1b}[31m|x".to_owned();
+        let document = bench(&[record], &[]);
+        for name in ["term", "markdown"] {
+            let text = (find(name).unwrap().render)(&document, &Style::default());
+            assert!(!text.contains('\u{1b}'), "{text}");
+        }
+        let markdown = (find("markdown").unwrap().render)(&document, &Style::default());
+        assert!(markdown.contains("&lt;script&gt;\\[31m\\|x"), "{markdown}");
+    }
+
+    #[test]
+    fn data_has_the_run_flat_records_and_findings() {
+        let records = [first(), compared()];
+        let data = bench(&records, &findings(&records)).data;
+        assert_eq!(data["run"], "r1");
+        assert_eq!(data["records"][1], flat_record(&records[1]));
+        assert_eq!(data["findings"][0]["severity"], "note");
+        assert_eq!(data.as_object().unwrap().len(), 3);
+    }
+
+    #[test]
+    fn efficiency_over_the_limit_is_shown_and_marked() {
+        let cell = efficiency(&with_time(4000.0));
+        assert_eq!(cell, Cell::with("150 % over the limit", Emphasis::Bad));
+    }
+}

@@ -1,0 +1,19 @@
+//! The reports. A new one is one file and two lines here.
+//!
+//! Inputs that cross no room are small plain structures beside the report that shows them.
+
+mod bench;
+mod doctor;
+mod list;
+mod machine;
+mod plan;
+mod prove;
+mod selftest;
+
+pub use bench::bench;
+pub use doctor::{DoctorCheck, doctor};
+pub use list::{ListedAxis, ListedKernel, ListedOp, ListedSize, list};
+pub use machine::machine;
+pub use plan::plan;
+pub use prove::{ProveRow, prove};
+pub use selftest::{OtherGateCount, SelftestRow, selftest};
