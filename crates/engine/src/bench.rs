@@ -1,0 +1,303 @@
+//! The run: certify, prove, race, record, one item of the plan after the other.
+
+use crate::prove::rules;
+use crate::{EngineError, Event, Listener, Roster, find_op};
+use proofmark_arena::Arena;
+use proofmark_contract::Entry;
+use proofmark_gate::{Certificate, Depth, Proven, Rules, certify};
+use proofmark_measure::{Clock, MonotonicClock, RaceFault, RaceRules, compare, race, time_of_call};
+use proofmark_schema::plan::{Item, Plan};
+use proofmark_schema::proof::{Proof, Refusal};
+use proofmark_schema::race::Race;
+use proofmark_schema::record::{Judged, Performance, Record, SliceSpan};
+use proofmark_schema::{Case, ContenderId, DType, FORMAT_VERSION, Isa, Outcome, Receipt};
+use proofmark_store::{ItemEntry, RunWriter, Store};
+use std::collections::BTreeMap;
+
+/// Operations and bytes up to which a measured case is examined in full.
+const FULL_FLOPS: u64 = 20_000_000;
+const FULL_BYTES: u64 = 4 << 20;
+
+/// How thoroughly a case that will be measured is examined.
+pub(crate) fn depth_for(entry: &Entry, case: &Case) -> Depth {
+    let work = entry.op.work(case);
+    let is_small = work.flops <= FULL_FLOPS && work.bytes() <= FULL_BYTES;
+    if is_small { Depth::Full } else { Depth::Sampled }
+}
+
+/// How much time each cell of a table is given.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Budget {
+    /// A first look.
+    Quick,
+    /// The default.
+    Standard,
+}
+
+impl Budget {
+    fn of(plan: &Plan) -> Budget {
+        if plan.budget == "quick" { Budget::Quick } else { Budget::Standard }
+    }
+
+    fn rules(self, seed: u64) -> RaceRules {
+        match self {
+            Budget::Quick => RaceRules::quick(seed),
+            Budget::Standard => RaceRules::standard(seed),
+        }
+    }
+}
+
+/// A run in the making.
+pub struct Bench<'a> {
+    /// Where workers come from.
+    pub arena: &'a Arena,
+    /// Where the run is kept.
+    pub store: &'a Store,
+    /// Who hears about it.
+    pub listener: &'a dyn Listener,
+    /// Highest path kernels may take.
+    pub cap: Isa,
+}
+
+/// What has been found out so far and serves later items.
+struct Known<'a> {
+    certificates: BTreeMap<(String, ContenderId, DType, usize), Certificate<'a>>,
+}
+
+impl Bench<'_> {
+    /// Starts the run of a plan; gives its id and records.
+    ///
+    /// # Errors
+    /// If the store fails. What was acknowledged before stays.
+    pub fn start(&self, plan: &Plan) -> Result<(String, Vec<Record>), EngineError> {
+        let id = uuid::Uuid::now_v7().to_string();
+        let facts = proofmark_machine::facts(self.cap);
+        let writer = self.store.create(&id, plan, &facts)?;
+        self.go_on(writer, plan, &[])
+    }
+
+    /// Goes on with a run that was cut off: exactly the items without an acknowledged record.
+    ///
+    /// # Errors
+    /// If there is no such run or the store fails.
+    pub fn resume(&self, run: &str) -> Result<(String, Vec<Record>), EngineError> {
+        let plan = self.store.load(run)?.plan;
+        let (writer, done) = self.store.resume(run)?;
+        if writer.cut_bytes() > 0 {
+            let cut = writer.cut_bytes();
+            let note = format!("{cut} bytes of an unacknowledged record were cut from the journal");
+            self.listener.hear(&Event::Note(note));
+        }
+        self.go_on(writer, &plan, &done)
+    }
+
+    fn go_on(
+        &self,
+        mut writer: RunWriter,
+        plan: &Plan,
+        done: &[ItemEntry],
+    ) -> Result<(String, Vec<Record>), EngineError> {
+        let run = writer.id().to_owned();
+        let items = plan.items.len();
+        self.listener.hear(&Event::Started { run: &run, items, done: done.len() });
+        let clock = MonotonicClock;
+        let start = clock.now_ns();
+        let mut known = Known { certificates: BTreeMap::new() };
+        let mut records: Vec<Record> = Vec::new();
+        let mut finished = 0;
+        for item in &plan.items {
+            if let Some(entry) = done.iter().find(|entry| entry.item == item.index) {
+                records.extend(entry.records.iter().cloned());
+                continue;
+            }
+            let left = (items - done.len() - finished) as f64;
+            let each = if finished == 0 {
+                plan.estimate_seconds / items as f64
+            } else {
+                (clock.now_ns() - start) as f64 / 1e9 / finished as f64
+            };
+            self.listener.hear(&Event::Racing {
+                number: item.index as usize + 1,
+                of: items,
+                case: item.case.to_string(),
+                seconds_left: each * left,
+            });
+            let entry = self.run_item(&run, plan, item, &mut known)?;
+            writer.append_item(&entry)?;
+            records.extend(entry.records);
+            finished += 1;
+        }
+        writer.seal()?;
+        Ok((run, records))
+    }
+
+    fn run_item(
+        &self,
+        run: &str,
+        plan: &Plan,
+        item: &Item,
+        known: &mut Known<'static>,
+    ) -> Result<ItemEntry, EngineError> {
+        let entry = find_op(&item.case.op)?;
+        let mut records = Vec::new();
+        let mut field = Vec::new();
+        for who in &item.field {
+            match self.admit(entry, plan, item, who, known) {
+                Ok(proven) => field.push(proven),
+                Err(proof) => {
+                    let receipt = Receipt::default();
+                    records.push(record(
+                        run,
+                        entry,
+                        item,
+                        who,
+                        receipt,
+                        Judged::Refused { proof: *proof },
+                    ));
+                }
+            }
+        }
+        let raced = self.race_field(plan, item, &mut field, run, entry, &mut records);
+        if let Some(race) = &raced {
+            for (arm, proven) in field.iter().enumerate() {
+                let performance = performance(race, arm, entry, item, proven);
+                let judged = Judged::Proven { proof: proven.proof().clone(), performance };
+                let receipt = proven.receipt().clone();
+                records.push(record(run, entry, item, proven.contender(), receipt, judged));
+            }
+        }
+        Ok(ItemEntry { item: item.index, race: raced, records })
+    }
+
+    /// Certifies a contender on its op's portfolio, once in a run, and proves the item's case.
+    fn admit<'b>(
+        &'b self,
+        entry: &'static Entry,
+        plan: &Plan,
+        item: &Item,
+        who: &ContenderId,
+        known: &mut Known<'static>,
+    ) -> Result<Proven<'b>, Box<Proof>> {
+        let siblings = Roster::new("native/*@*", self.cap).siblings(entry, who);
+        let rules =
+            |depth: Depth| -> Rules { rules(plan.seed, item.threads, siblings.clone(), depth) };
+        let dtype = item.case.dtype;
+        let key = (item.case.op.clone(), who.clone(), dtype, item.threads);
+        let certificate = known.certificates.entry(key).or_insert_with(|| {
+            let what = format!("{} {who} {dtype}", entry.op.name());
+            self.listener.hear(&Event::Certifying { what });
+            let cases = entry.op.proof_cases(dtype);
+            certify(self.arena, entry.op, who, dtype, &cases, &rules(Depth::Full))
+        });
+        let depth = depth_for(entry, &item.case);
+        let proven = certificate.prove(self.arena, entry.op, &item.case, &rules(depth));
+        let outcome = proven.as_ref().map_or_else(|proof| proof.outcome, |_| Outcome::Proven);
+        if outcome != Outcome::Proven {
+            let what = format!("{} {who}", item.case);
+            self.listener.hear(&Event::Judged { what, outcome });
+        }
+        proven
+    }
+
+    /// Races the proven; an arm that fails while measured is refused and the rest go on.
+    fn race_field(
+        &self,
+        plan: &Plan,
+        item: &Item,
+        field: &mut Vec<Proven<'_>>,
+        run: &str,
+        entry: &'static Entry,
+        records: &mut Vec<Record>,
+    ) -> Option<Race> {
+        while !field.is_empty() {
+            let seed = proofmark_tensor::mix(plan.seed, 1, item.index);
+            match race(field, &Budget::of(plan).rules(seed), &MonotonicClock) {
+                Ok(race) => return Some(race),
+                Err(fault) => {
+                    let failed = field.remove(fault.arm);
+                    let proof = refused_while_measured(failed.proof().clone(), &fault);
+                    let judged = Judged::Refused { proof };
+                    let receipt = failed.receipt().clone();
+                    let who = failed.contender();
+                    self.listener.hear(&Event::Note(fault.to_string()));
+                    records.push(record(run, entry, item, who, receipt, judged));
+                }
+            }
+        }
+        None
+    }
+}
+
+fn refused_while_measured(mut proof: Proof, fault: &RaceFault) -> Proof {
+    let is_wrong = fault.reason.starts_with("timed output");
+    proof.outcome = if is_wrong { Outcome::Wrong } else { Outcome::Crashed };
+    let (case, who) = (&proof.case, &proof.contender);
+    let repro = format!(
+        "proofmark repro '{case}' --with {who} --seed {} --threads {}",
+        proof.seed, proof.threads
+    );
+    proof.refusal = Some(Refusal {
+        outcome: proof.outcome,
+        stage: None,
+        reason: fault.to_string(),
+        worst: None,
+        crash: None,
+        repro,
+    });
+    proof
+}
+
+fn performance(
+    race: &Race,
+    arm: usize,
+    entry: &Entry,
+    item: &Item,
+    proven: &Proven<'_>,
+) -> Option<Performance> {
+    const CONFIDENCE: f64 = 0.95;
+    let slices: Vec<_> = race.slices.iter().filter(|s| s.arm == arm as u32).collect();
+    let calls: u64 = slices.iter().map(|slice| u64::from(slice.calls)).sum();
+    let allocations: u64 = slices.iter().map(|slice| u64::from(slice.allocations)).sum();
+    let work = entry.op.work(&item.case);
+    let who = proven.contender();
+    let isa = who.isa.unwrap_or(Isa::Scalar);
+    // A kernel that uses one thread is held to what one thread can do.
+    let is_parallel = entry.kernel(&who.name).is_some_and(|kernel| kernel.is_parallel());
+    let threads = if is_parallel { item.threads } else { 1 };
+    let working_set = entry.op.signature(&item.case).ok()?.bytes() as usize;
+    let limits = proofmark_machine::limits(&work, isa, threads, working_set);
+    Some(Performance {
+        wall_ns: time_of_call(race, arm as u32, CONFIDENCE)?,
+        trials: race.trials.len() as u32,
+        slice_count: slices.len() as u32,
+        cache: "hot".to_owned(),
+        peak_bytes: race.peak_bytes[arm],
+        allocations_per_call: allocations as f64 / calls.max(1) as f64,
+        limits: Some(limits),
+        comparison: if arm == 0 { None } else { compare(race, 0, arm as u32, CONFIDENCE) },
+        slices: SliceSpan { race: item.index, arm: arm as u32 },
+    })
+}
+
+fn record(
+    run: &str,
+    entry: &Entry,
+    item: &Item,
+    who: &ContenderId,
+    receipt: Receipt,
+    judged: Judged,
+) -> Record {
+    Record {
+        format: FORMAT_VERSION,
+        run: run.to_owned(),
+        item: item.index,
+        case: item.case.clone(),
+        contender: who.clone(),
+        threads: item.threads,
+        receipt,
+        isolation: "T1".to_owned(),
+        work: entry.op.work(&item.case),
+        shape: entry.op.shape_roles(&item.case),
+        judged,
+    }
+}

@@ -1,0 +1,58 @@
+//! The conductor and library façade: plan, prove, race, record, analyze.
+#![forbid(unsafe_code)]
+
+mod bench;
+mod error;
+mod event;
+mod jobs;
+mod plan;
+mod prove;
+mod request;
+mod roster;
+mod selftest;
+mod suggest;
+mod suite;
+mod sweep;
+
+pub use bench::Bench;
+pub use error::EngineError;
+pub use event::{Event, Listener};
+pub use plan::plan;
+pub use prove::{Certified, ProveRequest, prove, reproduce};
+pub use request::Request;
+pub use roster::{Roster, isa_cap};
+pub use selftest::{GateSelfTest, OpSelfTest, OtherGateCount, selftest_gate};
+pub use suggest::nearest;
+pub use suite::{SIZES, Suite};
+pub use sweep::Sweep;
+
+pub use proofmark_analyze::{exit_severity, findings};
+pub use proofmark_arena::Arena;
+pub use proofmark_contract::{Attribute, AttributeKind, Entry};
+pub use proofmark_machine::{CheckState, doctor, facts, load};
+pub use proofmark_store::Store;
+
+/// The names of the other gates that a self-test compares with, in the order of its counts.
+pub fn other_gate_names() -> impl Iterator<Item = &'static str> {
+    proofmark_gate::OTHER_GATES.iter().map(|gate| gate.name)
+}
+
+/// Every op this build knows.
+pub fn ops() -> &'static [&'static Entry] {
+    proofmark_ops::OPS
+}
+
+/// The op of that name, or an error that names the nearest.
+///
+/// # Errors
+/// If there is no such op.
+pub fn find_op(name: &str) -> Result<&'static Entry, EngineError> {
+    proofmark_ops::find(name).ok_or_else(|| {
+        let names: Vec<&str> = ops().iter().map(|entry| entry.op.name()).collect();
+        EngineError::UnknownOp {
+            name: name.to_owned(),
+            nearest: nearest(name, &names).map(str::to_owned),
+            known: names.join(", "),
+        }
+    })
+}

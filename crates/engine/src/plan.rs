@@ -1,0 +1,124 @@
+//! From a request to a plan: every case with its field, before anything runs.
+
+use crate::{EngineError, Request, Roster, Suite, Sweep, find_op, ops};
+use proofmark_contract::{Entry, check_case, complete_case};
+use proofmark_schema::plan::{Absence, Item, Plan};
+use proofmark_schema::{Case, DType, FORMAT_VERSION};
+
+/// Seconds of one examination of a case, and of the start of one worker: for estimates only.
+const EXAMINE_SECONDS: f64 = 0.05;
+
+/// Makes the plan of a request.
+///
+/// # Errors
+/// If an op, axis, attribute or element type does not exist, or nothing is left to run.
+pub fn plan(request: &Request) -> Result<Plan, EngineError> {
+    let entries = entries(request)?;
+    let roster = Roster::new(&request.with, request.cap);
+    let mut plan = Plan {
+        format: FORMAT_VERSION,
+        seed: request.seed,
+        budget: if request.quick { "quick" } else { "standard" }.to_owned(),
+        items: Vec::new(),
+        absent: Vec::new(),
+        estimate_seconds: 0.0,
+    };
+    for pattern in roster.unmatched(&entries) {
+        let reason = "no contender has this name: see `proofmark list`".to_owned();
+        plan.absent.push(Absence { contender: pattern, case: "any".to_owned(), reason });
+    }
+    for entry in &entries {
+        for case in cases(entry, request)? {
+            for &threads in &request.threads {
+                add_item(&mut plan, &roster, entry, &case, threads);
+            }
+        }
+    }
+    if plan.items.is_empty() {
+        let why = plan.absent.first().map_or("no case".to_owned(), |absence| {
+            format!("{}: {}", absence.contender, absence.reason)
+        });
+        return Err(EngineError::Nothing(why));
+    }
+    plan.estimate_seconds = estimate(&plan);
+    Ok(plan)
+}
+
+fn entries(request: &Request) -> Result<Vec<&'static Entry>, EngineError> {
+    if request.ops.is_empty() {
+        return Ok(ops().to_vec());
+    }
+    request.ops.iter().map(|name| find_op(name)).collect()
+}
+
+fn add_item(plan: &mut Plan, roster: &Roster, entry: &'static Entry, case: &Case, threads: usize) {
+    let (field, absent) = roster.field(entry, case, threads);
+    plan.absent.extend(absent.into_iter().map(|(who, reason)| Absence {
+        contender: who.to_string(),
+        case: case.to_string(),
+        reason,
+    }));
+    if !field.is_empty() {
+        let index = plan.items.len() as u64;
+        plan.items.push(Item { index, case: case.clone(), field, threads });
+    }
+}
+
+/// The cases of an op: the sweep given, else the size given, else the suite's sweep.
+fn cases(entry: &'static Entry, request: &Request) -> Result<Vec<Case>, EngineError> {
+    let suite = Suite::of(entry)?;
+    let named = suite.sweeps.get(&request.suite);
+    let (dtypes, of_suite) = named.cloned().ok_or_else(|| {
+        let known: Vec<&str> = suite.sweeps.keys().map(String::as_str).collect();
+        EngineError::Nothing(format!(
+            "{} has no sweep `{}` (it has {})",
+            entry.op.name(),
+            request.suite,
+            known.join(", ")
+        ))
+    })?;
+    let sweep = match (&request.sweep, &request.size) {
+        (Some(sweep), _) => sweep.clone(),
+        (None, Some(size)) => size_sweep(&suite, size)?,
+        (None, None) => of_suite,
+    };
+    let dtypes: Vec<DType> =
+        if request.dtypes.is_empty() { dtypes } else { request.dtypes.clone() };
+    let mut cases = Vec::new();
+    for dtype in dtypes {
+        for axes in sweep.combinations() {
+            let attrs = request.attrs.clone();
+            let given = Case { op: entry.op.name().to_owned(), dtype, axes, attrs };
+            let case = complete_case(entry.op, &given);
+            check_case(entry.op, &case)
+                .map_err(|reason| EngineError::Case { case: case.to_string(), reason })?;
+            cases.push(case);
+        }
+    }
+    Ok(cases)
+}
+
+fn size_sweep(suite: &Suite, size: &str) -> Result<Sweep, EngineError> {
+    let sizes = suite.sizes.get(size).ok_or_else(|| {
+        let known: Vec<&str> = suite.sizes.keys().map(String::as_str).collect();
+        EngineError::Nothing(format!("there is no size `{size}` (sizes: {})", known.join(", ")))
+    })?;
+    let axes = sizes.iter().map(|(name, &size)| (name.clone(), vec![size]));
+    Ok(Sweep { axes: axes.collect() })
+}
+
+/// What the budgets allow, not what will be needed: an upper bound in most cases.
+fn estimate(plan: &Plan) -> f64 {
+    let race = if plan.budget == "quick" { 0.8 } else { 4.2 };
+    let mut portfolios = std::collections::BTreeSet::new();
+    let mut seconds = 0.0;
+    for item in &plan.items {
+        seconds += race + EXAMINE_SECONDS * item.field.len() as f64;
+        for who in &item.field {
+            if portfolios.insert((item.case.op.clone(), item.case.dtype, who.clone())) {
+                seconds += 20.0 * EXAMINE_SECONDS / 2.0;
+            }
+        }
+    }
+    seconds
+}

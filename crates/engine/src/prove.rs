@@ -1,0 +1,130 @@
+//! Proofs over whole portfolios, on all processors at once.
+
+use crate::jobs::run_all;
+use crate::{EngineError, Event, Listener, Roster, find_op};
+use proofmark_arena::Arena;
+use proofmark_contract::{Entry, check_case, complete_case};
+use proofmark_gate::{Depth, Examiner, Rules, certify};
+use proofmark_schema::proof::Proof;
+use proofmark_schema::{Case, ContenderId, DType, Isa, Outcome, Receipt};
+
+/// What to prove.
+#[derive(Clone, Debug)]
+pub struct ProveRequest {
+    /// Ops by name; empty means all.
+    pub ops: Vec<String>,
+    /// Element types; empty means all of each op.
+    pub dtypes: Vec<DType>,
+    /// Who; `native/*@*` means every kernel on every path.
+    pub with: String,
+    /// Seed of the inputs.
+    pub seed: u64,
+    /// Threads contenders are given.
+    pub threads: usize,
+    /// Highest path.
+    pub cap: Isa,
+}
+
+/// A contender judged on an op's portfolio for an element type.
+#[derive(Clone, Debug)]
+pub struct Certified {
+    /// The op.
+    pub op: &'static str,
+    /// The contender.
+    pub contender: ContenderId,
+    /// The element type.
+    pub dtype: DType,
+    /// The verdict over all cases.
+    pub outcome: Outcome,
+    /// What the contender says of itself.
+    pub receipt: Receipt,
+    /// The proofs, in order.
+    pub proofs: Vec<Proof>,
+}
+
+/// Rules of a full proof with these thread counts.
+pub(crate) fn rules(seed: u64, threads: usize, siblings: Vec<ContenderId>, depth: Depth) -> Rules {
+    // Counts on both sides of the one that is promised, oversubscription among them.
+    let other_threads = [1, 2, 3].into_iter().filter(|&other| other != threads).collect();
+    Rules { seed, threads, other_threads, siblings, depth }
+}
+
+/// Proves every admitted kernel on its op's portfolio.
+///
+/// # Errors
+/// If an op does not exist or nobody is admitted.
+pub fn prove(
+    arena: &Arena,
+    request: &ProveRequest,
+    listener: &dyn Listener,
+) -> Result<Vec<Certified>, EngineError> {
+    let roster = Roster::new(&request.with, request.cap);
+    let entries: Vec<&'static Entry> = if request.ops.is_empty() {
+        crate::ops().to_vec()
+    } else {
+        request.ops.iter().map(|name| find_op(name)).collect::<Result<_, _>>()?
+    };
+    let mut jobs: Vec<(&'static Entry, ContenderId, DType)> = Vec::new();
+    for entry in entries {
+        for (who, _, _) in roster.kernels(entry) {
+            let wanted =
+                |dtype: &DType| request.dtypes.is_empty() || request.dtypes.contains(dtype);
+            let dtypes = entry.op.dtypes().iter().copied().filter(wanted);
+            jobs.extend(dtypes.map(|dtype| (entry, who.clone(), dtype)));
+        }
+    }
+    if jobs.is_empty() {
+        return Err(EngineError::Nothing(format!("no kernel matches `{}`", request.with)));
+    }
+    Ok(run_all(&jobs, |(entry, who, dtype)| {
+        let siblings = roster.siblings(entry, who);
+        let rules = rules(request.seed, request.threads, siblings, Depth::Full);
+        let certified = certify_one(arena, entry, who, *dtype, &rules);
+        let what = format!("{} {} {}", certified.op, who, dtype);
+        listener.hear(&Event::Judged { what, outcome: certified.outcome });
+        certified
+    }))
+}
+
+fn certify_one(
+    arena: &Arena,
+    entry: &'static Entry,
+    who: &ContenderId,
+    dtype: DType,
+    rules: &Rules,
+) -> Certified {
+    let cases = entry.op.proof_cases(dtype);
+    let certificate = certify(arena, entry.op, who, dtype, &cases, rules);
+    Certified {
+        op: entry.op.name(),
+        contender: who.clone(),
+        dtype,
+        outcome: certificate.outcome(),
+        receipt: certificate.receipt().clone(),
+        proofs: certificate.proofs().to_vec(),
+    }
+}
+
+/// Examines one contender on one case again: what a refusal's command runs.
+///
+/// # Errors
+/// If the case cannot be read or does not fit its op.
+pub fn reproduce(
+    arena: &Arena,
+    case: &str,
+    who: &ContenderId,
+    seed: u64,
+    threads: usize,
+    cap: Isa,
+) -> Result<Proof, EngineError> {
+    let case: Case = case.parse()?;
+    let entry = find_op(&case.op)?;
+    let case = complete_case(entry.op, &case);
+    check_case(entry.op, &case)
+        .map_err(|reason| EngineError::Case { case: case.to_string(), reason })?;
+    let siblings = Roster::new("*@*", cap).siblings(entry, who);
+    let depth = crate::bench::depth_for(entry, &case);
+    let rules = rules(seed, threads, siblings, depth);
+    let (proof, _) = Examiner::new(arena, entry.op, who.clone(), rules).examine(&case);
+    Ok(proof)
+}

@@ -1,0 +1,31 @@
+//! What a user asked for, before it is a plan.
+
+use crate::Sweep;
+use proofmark_schema::{AttrValue, DType, Isa};
+
+/// A request to measure.
+#[derive(Clone, Debug)]
+pub struct Request {
+    /// Ops by name; empty means all.
+    pub ops: Vec<String>,
+    /// Element types; empty means those of the sweep.
+    pub dtypes: Vec<DType>,
+    /// Axis sizes given on the command line.
+    pub sweep: Option<Sweep>,
+    /// A named size.
+    pub size: Option<String>,
+    /// A named sweep of the ops' suites.
+    pub suite: String,
+    /// Attributes given on the command line.
+    pub attrs: Vec<(String, AttrValue)>,
+    /// Who may enter.
+    pub with: String,
+    /// Thread counts.
+    pub threads: Vec<usize>,
+    /// Seed of every input and order.
+    pub seed: u64,
+    /// Short races.
+    pub quick: bool,
+    /// Highest path kernels may take.
+    pub cap: Isa,
+}

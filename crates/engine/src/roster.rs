@@ -1,0 +1,149 @@
+//! Who can enter: contenders by pattern, capped by instruction set.
+
+use crate::EngineError;
+use proofmark_contract::{Entry, Kernel};
+use proofmark_schema::{Case, ContenderId, Family, Isa};
+
+/// The highest path kernels may take: what the processor has, capped by `PROOFMARK_ISA`.
+///
+/// # Errors
+/// If the cap names no level, or one the processor lacks.
+pub fn isa_cap(cap: Option<&str>) -> Result<Isa, EngineError> {
+    let best = proofmark_simd::detect();
+    let Some(cap) = cap.filter(|cap| !cap.is_empty()) else { return Ok(best) };
+    let cap: Isa =
+        cap.parse().map_err(|error| EngineError::Isa(format!("PROOFMARK_ISA: {error}")))?;
+    if !proofmark_simd::available(cap) {
+        let message = format!("PROOFMARK_ISA={cap}: this processor only reaches {best}");
+        return Err(EngineError::Isa(message));
+    }
+    Ok(cap)
+}
+
+/// The contenders that a set of patterns admits under a cap.
+#[derive(Clone, Debug)]
+pub struct Roster {
+    patterns: Vec<String>,
+    cap: Isa,
+}
+
+impl Roster {
+    /// Patterns are separated by blanks or commas; `*` matches any run of characters. Without `@`
+    /// a kernel enters on its best path; `native/*@*` lets all paths in.
+    pub fn new(patterns: &str, cap: Isa) -> Roster {
+        let split = patterns.split([' ', ',']).filter(|pattern| !pattern.is_empty());
+        Roster { patterns: split.map(str::to_owned).collect(), cap }
+    }
+
+    /// The patterns that match no kernel of these ops, for a warning.
+    pub fn unmatched(&self, entries: &[&'static Entry]) -> Vec<String> {
+        let matches = |pattern: &str| {
+            entries.iter().any(|entry| {
+                entry.kernels.iter().any(|kernel| {
+                    self.paths(*kernel).into_iter().any(|isa| self.admits_by(pattern, *kernel, isa))
+                })
+            })
+        };
+        self.patterns.iter().filter(|pattern| !matches(pattern)).cloned().collect()
+    }
+
+    /// The kernels of an op that may enter, best first, whatever the case.
+    pub fn kernels(&self, entry: &'static Entry) -> Vec<(ContenderId, &'static dyn Kernel, Isa)> {
+        let mut admitted = Vec::new();
+        for &kernel in entry.kernels {
+            for isa in self.paths(kernel).into_iter().rev() {
+                if self.patterns.iter().any(|pattern| self.admits_by(pattern, kernel, isa)) {
+                    admitted.push((ContenderId::native(kernel.name(), isa), kernel, isa));
+                }
+            }
+        }
+        admitted
+    }
+
+    /// The kernels that do a case with so many threads, and why others do not.
+    pub fn field(
+        &self,
+        entry: &'static Entry,
+        case: &Case,
+        threads: usize,
+    ) -> (Vec<ContenderId>, Vec<(ContenderId, String)>) {
+        let (mut field, mut absent) = (Vec::new(), Vec::new());
+        for (id, kernel, isa) in self.kernels(entry) {
+            if threads == 1 && kernel.is_parallel() && entry.kernels.len() > 1 {
+                absent.push((id, "one thread: it would only run its serial part".to_owned()));
+                continue;
+            }
+            match kernel.supports(case, isa) {
+                Ok(()) => field.push(id),
+                Err(reason) => absent.push((id, reason.to_string())),
+            }
+        }
+        (field, absent)
+    }
+
+    /// The other paths of a kernel, for its reproducibility class.
+    pub fn siblings(&self, entry: &'static Entry, who: &ContenderId) -> Vec<ContenderId> {
+        if who.family != Family::Native {
+            return Vec::new();
+        }
+        let Some(kernel) = entry.kernel(&who.name) else { return Vec::new() };
+        self.paths(kernel)
+            .into_iter()
+            .filter(|isa| Some(*isa) != who.isa)
+            .map(|isa| ContenderId::native(kernel.name(), isa))
+            .collect()
+    }
+
+    /// The paths of a kernel that the processor has and the cap allows, lowest first.
+    fn paths(&self, kernel: &dyn Kernel) -> Vec<Isa> {
+        let usable = |isa: &Isa| *isa <= self.cap && proofmark_simd::available(*isa);
+        let mut paths: Vec<Isa> = kernel.isas().iter().copied().filter(usable).collect();
+        paths.sort_unstable();
+        paths
+    }
+
+    fn admits_by(&self, pattern: &str, kernel: &dyn Kernel, isa: Isa) -> bool {
+        let name = format!("{}/{}", Family::Native.name(), kernel.name());
+        match pattern.split_once('@') {
+            Some((names, isas)) => is_match(names, &name) && is_match(isas, isa.name()),
+            None => is_match(pattern, &name) && self.paths(kernel).last() == Some(&isa),
+        }
+    }
+}
+
+/// Whether a text matches a pattern in which `*` stands for any run of characters.
+fn is_match(pattern: &str, text: &str) -> bool {
+    match pattern.split_once('*') {
+        None => pattern == text,
+        Some((head, rest)) => text.strip_prefix(head).is_some_and(|tail| {
+            (0..=tail.len())
+                .filter(|&start| tail.is_char_boundary(start))
+                .any(|start| is_match(rest, &tail[start..]))
+        }),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn stars_match_any_run() {
+        for (pattern, text, expected) in [
+            ("native/*", "native/simd", true),
+            ("native/s*", "native/simd", true),
+            ("native/s*r", "native/scalar", true),
+            ("native/p*", "native/simd", false),
+            ("*", "anything", true),
+            ("native/simd", "native/simd2", false),
+        ] {
+            assert_eq!(is_match(pattern, text), expected, "{pattern} on {text}");
+        }
+    }
+
+    #[test]
+    fn a_cap_that_does_not_exist_is_refused() {
+        assert!(isa_cap(Some("sse9")).is_err());
+        assert_eq!(isa_cap(Some("scalar")).unwrap(), Isa::Scalar);
+    }
+}
