@@ -1,0 +1,141 @@
+//! `proofmark bench`: proven contenders side by side.
+
+use super::list::{What, list};
+use super::{DEFAULT_SEED, StorePath, arena, cap};
+use crate::exit;
+use crate::output::{Failure, Format, print_document, say};
+use crate::progress::Progress;
+use clap::Args;
+use proofmark_engine::{Request, SIZES, Store, Sweep, exit_severity, findings, plan};
+use proofmark_report::reports;
+use proofmark_schema::{AttrValue, DType};
+
+/// Arguments of `bench`.
+#[derive(Args)]
+pub(crate) struct Bench {
+    /// Ops to measure; all by default
+    #[arg(value_name = "OP")]
+    ops: Vec<String>,
+    /// One more op, for those who are used to this flag
+    #[arg(long = "op", value_name = "OP")]
+    more_ops: Vec<String>,
+    /// Axis sizes: `b=16,32 s=256:2048:*2 d=768`; every combination is measured
+    #[arg(long, conflicts_with = "size")]
+    sweep: Option<Sweep>,
+    /// A named size: small, medium, large or batch
+    #[arg(long, value_parser = SIZES)]
+    size: Option<String>,
+    /// A sweep of the ops' own suites: smoke, standard or full
+    #[arg(long)]
+    suite: Option<String>,
+    /// Element types, as `f32,bf16`; those of the suite by default
+    #[arg(long, value_delimiter = ',')]
+    dtype: Vec<DType>,
+    /// Attributes, as `eps=1e-5,variant=gemma`
+    #[arg(long, value_delimiter = ',', value_parser = attribute)]
+    attr: Vec<(String, AttrValue)>,
+    /// Who: patterns such as `native/*` or `native/simd@avx2`
+    #[arg(long, default_value = "native/*")]
+    with: String,
+    /// Thread counts, as `1,2`; all processors by default
+    #[arg(long, value_delimiter = ',', value_parser = clap::value_parser!(u16).range(1..=256))]
+    threads: Vec<u16>,
+    /// Short races on the smoke sweep
+    #[arg(long, visible_alias = "fast")]
+    quick: bool,
+    /// Print the plan and its estimate, run nothing
+    #[arg(long)]
+    dry_run: bool,
+    /// Seed of every input and order
+    #[arg(long, default_value_t = DEFAULT_SEED)]
+    seed: u64,
+    /// Go on with a run that was cut off: an id, a unique beginning of one, or `latest`
+    #[arg(long, value_name = "RUN")]
+    resume: Option<String>,
+    /// List the ops and end
+    #[arg(long)]
+    list_ops: bool,
+    /// List the named sizes and end
+    #[arg(long)]
+    list_sizes: bool,
+    #[command(flatten)]
+    store: StorePath,
+    /// How results are written
+    #[arg(long, value_enum, default_value_t = Format::Table)]
+    format: Format,
+    /// Say nothing while working
+    #[arg(long, short)]
+    quiet: bool,
+}
+
+impl Bench {
+    pub(crate) fn run(&self) -> Result<u8, Failure> {
+        if self.list_ops || self.list_sizes {
+            let what = match (self.list_ops, self.list_sizes) {
+                (true, false) => Some(What::Ops),
+                (false, true) => Some(What::Sizes),
+                _ => None,
+            };
+            return list(what, None, self.format);
+        }
+        let cap = cap()?;
+        let progress = Progress::new(self.quiet);
+        let plan = match self.resume {
+            Some(_) => None,
+            None => Some(plan(&self.request(cap))?),
+        };
+        if self.dry_run
+            && let Some(plan) = &plan
+        {
+            print_document(self.format, &reports::plan(plan))?;
+            return Ok(exit::PASS);
+        }
+        let store = Store::open(&self.store.store).map_err(proofmark_engine::EngineError::from)?;
+        let arena = arena()?;
+        let bench =
+            proofmark_engine::Bench { arena: &arena, store: &store, listener: &progress, cap };
+        let (run, records) = match (&plan, &self.resume) {
+            (Some(plan), _) => bench.start(plan)?,
+            (None, Some(run)) => bench.resume(run)?,
+            (None, None) => unreachable!("a run is planned or resumed"),
+        };
+        progress.finish();
+        let findings = findings(&records);
+        print_document(self.format, &reports::bench(&records, &findings))?;
+        if !self.quiet {
+            let folder = store.runs().join(&run);
+            say(&format!("run {run} is kept in {}", folder.display()));
+        }
+        Ok(exit::of_severity(exit_severity(&findings)))
+    }
+
+    fn request(&self, cap: proofmark_schema::Isa) -> Request {
+        let default = if self.quick { "smoke" } else { "standard" };
+        let processors = std::thread::available_parallelism().map_or(1, usize::from);
+        let threads: Vec<usize> = if self.threads.is_empty() {
+            vec![processors]
+        } else {
+            self.threads.iter().copied().map(usize::from).collect()
+        };
+        Request {
+            ops: self.ops.iter().chain(&self.more_ops).cloned().collect(),
+            dtypes: self.dtype.clone(),
+            sweep: self.sweep.clone(),
+            size: self.size.clone(),
+            suite: self.suite.clone().unwrap_or_else(|| default.to_owned()),
+            attrs: self.attr.clone(),
+            with: self.with.clone(),
+            threads,
+            seed: self.seed,
+            quick: self.quick,
+            cap,
+        }
+    }
+}
+
+/// Reads `name=value`.
+fn attribute(text: &str) -> Result<(String, AttrValue), String> {
+    let (name, value) = text.split_once('=').ok_or("write `name=value`")?;
+    let value = AttrValue::parse(value).ok_or("the value is no number, flag or word")?;
+    Ok((name.to_owned(), value))
+}

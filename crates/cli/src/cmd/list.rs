@@ -1,0 +1,111 @@
+//! `proofmark list`: what there is.
+
+use crate::exit;
+use crate::output::{Failure, Format, print_document};
+use clap::{Args, ValueEnum};
+use proofmark_engine::{AttributeKind, Entry, SIZES, Suite, find_op, ops};
+use proofmark_report::reports::{self, ListedAxis, ListedKernel, ListedOp, ListedSize};
+
+/// Arguments of `list`.
+#[derive(Args)]
+pub(crate) struct List {
+    /// What to list; both by default
+    #[arg(value_enum)]
+    what: Option<What>,
+    /// Only this op
+    #[arg(long)]
+    op: Option<String>,
+    /// How results are written
+    #[arg(long, value_enum, default_value_t = Format::Table)]
+    format: Format,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum What {
+    /// Ops with their axes, attributes, element types and kernels.
+    Ops,
+    /// Named sizes and the cases they mean.
+    Sizes,
+}
+
+impl List {
+    pub(crate) fn run(&self) -> Result<u8, Failure> {
+        list(self.what, self.op.as_deref(), self.format)
+    }
+}
+
+/// Lists ops, sizes or both; `bench --list-ops` and `--list-sizes` come here too.
+pub(crate) fn list(what: Option<What>, op: Option<&str>, format: Format) -> Result<u8, Failure> {
+    let entries: Vec<&Entry> = match op {
+        Some(name) => vec![find_op(name)?],
+        None => ops().to_vec(),
+    };
+    let listed: Vec<ListedOp> = if what == Some(What::Sizes) {
+        Vec::new()
+    } else {
+        entries.iter().map(|entry| listed_op(entry)).collect()
+    };
+    let sizes = if what == Some(What::Ops) { Vec::new() } else { listed_sizes(&entries)? };
+    print_document(format, &reports::list(&listed, &sizes))?;
+    Ok(exit::PASS)
+}
+
+fn listed_op(entry: &Entry) -> ListedOp {
+    let attribute = |attribute: &proofmark_engine::Attribute| {
+        let values = match attribute.kind {
+            AttributeKind::Flag => "true|false".to_owned(),
+            AttributeKind::Int { low, high } => format!("{low}..{high}"),
+            AttributeKind::Real { low, high } => format!("{low}..{high}"),
+            AttributeKind::Word(words) => words.join("|"),
+        };
+        format!("{}={} ({values})", attribute.name, attribute.default)
+    };
+    ListedOp {
+        name: entry.op.name().to_owned(),
+        summary: entry.op.summary().to_owned(),
+        axes: entry
+            .op
+            .axes()
+            .iter()
+            .map(|axis| ListedAxis {
+                name: axis.name.to_owned(),
+                meaning: axis.meaning.to_owned(),
+                default: axis.default,
+            })
+            .collect(),
+        attributes: entry.op.attributes().iter().map(attribute).collect(),
+        dtypes: entry.op.dtypes().iter().map(ToString::to_string).collect(),
+        kernels: entry
+            .kernels
+            .iter()
+            .map(|kernel| ListedKernel {
+                name: kernel.name().to_owned(),
+                isas: kernel.isas().iter().map(ToString::to_string).collect(),
+            })
+            .collect(),
+    }
+}
+
+fn listed_sizes(entries: &[&Entry]) -> Result<Vec<ListedSize>, Failure> {
+    let meaning = |size: &str| match size {
+        "small" => "fits the first-level cache",
+        "medium" => "one layer of a small model",
+        "large" => "beyond the caches",
+        _ => "many independent rows",
+    };
+    let mut sizes = Vec::new();
+    for size in SIZES {
+        let mut cases = Vec::new();
+        for entry in entries {
+            let suite = Suite::of(entry)?;
+            let axes = &suite.sizes[size];
+            let ordered = entry.op.axes().iter().filter_map(|axis| {
+                axes.get(axis.name).map(|value| format!("{}={value}", axis.name))
+            });
+            let axes: Vec<String> = ordered.collect();
+            cases.push(format!("{}[{}]", entry.op.name(), axes.join(",")));
+        }
+        sizes.push(ListedSize { name: size.to_owned(), summary: meaning(size).to_owned(), cases });
+    }
+    Ok(sizes)
+}

@@ -1,0 +1,68 @@
+//! `proofmark prove`: kernels through the gate.
+
+use super::{DEFAULT_SEED, arena, cap};
+use crate::exit;
+use crate::output::{Failure, Format, print_document};
+use crate::progress::Progress;
+use clap::Args;
+use proofmark_engine::{Certified, ProveRequest, prove};
+use proofmark_report::reports::{self, ProveRow};
+use proofmark_schema::proof::Proof;
+use proofmark_schema::{DType, Outcome};
+
+/// Arguments of `prove`.
+#[derive(Args)]
+pub(crate) struct Prove {
+    /// Ops to prove; all of them with --all
+    #[arg(value_name = "OP", required_unless_present = "all")]
+    ops: Vec<String>,
+    /// Every op
+    #[arg(long, conflicts_with = "ops")]
+    all: bool,
+    /// Element types, as `f32,bf16`; all by default
+    #[arg(long, value_delimiter = ',')]
+    dtype: Vec<DType>,
+    /// Who: patterns such as `native/simd@avx2`; every kernel on every path by default
+    #[arg(long, default_value = "native/*@*")]
+    with: String,
+    /// Threads contenders are given
+    #[arg(long, default_value_t = 2, value_parser = clap::value_parser!(u16).range(1..=256))]
+    threads: u16,
+    /// Seed of the inputs
+    #[arg(long, default_value_t = DEFAULT_SEED)]
+    seed: u64,
+    /// How results are written
+    #[arg(long, value_enum, default_value_t = Format::Table)]
+    format: Format,
+    /// Say nothing while working
+    #[arg(long, short)]
+    quiet: bool,
+}
+
+impl Prove {
+    pub(crate) fn run(&self) -> Result<u8, Failure> {
+        let request = ProveRequest {
+            ops: self.ops.clone(),
+            dtypes: self.dtype.clone(),
+            with: self.with.clone(),
+            seed: self.seed,
+            threads: usize::from(self.threads),
+            cap: cap()?,
+        };
+        let progress = Progress::new(self.quiet);
+        let certified = prove(&arena()?, &request, &progress)?;
+        progress.finish();
+        let rows: Vec<ProveRow> = certified.iter().filter_map(row).collect();
+        print_document(self.format, &reports::prove(&rows))?;
+        Ok(exit::of_outcomes(certified.iter().map(|certified| certified.outcome)))
+    }
+}
+
+/// The row of a contender: of the cases it does, unless it does none.
+fn row(certified: &Certified) -> Option<ProveRow> {
+    let does = |proof: &&Proof| {
+        certified.outcome == Outcome::Unsupported || proof.outcome != Outcome::Unsupported
+    };
+    let proofs: Vec<&Proof> = certified.proofs.iter().filter(does).collect();
+    ProveRow::of(&proofs)
+}

@@ -1,0 +1,22 @@
+//! `proofmark __worker`: the judged side.
+
+use crate::exit;
+use crate::output::Failure;
+use clap::Args;
+
+/// Arguments of the hidden worker command.
+#[derive(Args)]
+pub(crate) struct Worker {
+    /// The supervisor's end of the socket
+    #[arg(long)]
+    control_fd: i32,
+}
+
+impl Worker {
+    pub(crate) fn run(&self) -> Result<u8, Failure> {
+        match proofmark_worker::serve(proofmark_engine::ops(), self.control_fd) {
+            Ok(()) => Ok(exit::PASS),
+            Err(error) => Err(Failure::environment(format!("worker: {error}"))),
+        }
+    }
+}

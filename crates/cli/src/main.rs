@@ -1,0 +1,83 @@
+//! Words in, words out, exit codes.
+
+mod cmd;
+mod exit;
+mod output;
+mod progress;
+
+use clap::{Parser, Subcommand};
+use std::process::ExitCode;
+
+/// Allocations of native kernels are counted, so that a record can say how many a call makes.
+#[global_allocator]
+static ALLOCATOR: proofmark_worker::CountingAllocator = proofmark_worker::CountingAllocator;
+
+/// Proves compute kernels correct, then measures them side by side.
+#[derive(Parser)]
+#[command(name = "proofmark", version, after_help = AFTER_HELP)]
+struct Arguments {
+    #[command(subcommand)]
+    command: Command,
+}
+
+const AFTER_HELP: &str = "\
+Exit codes: 0 pass, 1 regression, 2 usage, 3 incorrect kernel, 4 integrity, 5 undecided,
+6 environment, 7 contender crashed or timed out, 70 our bug.
+
+First steps:
+  proofmark doctor                   may I trust this tool on this machine?
+  proofmark prove rms_norm           are the kernels right?
+  proofmark bench rms_norm --quick   which is faster, by how much?";
+
+/// One line a command; each is a file in `cmd/`.
+#[derive(Subcommand)]
+enum Command {
+    /// Measure proven contenders side by side
+    Bench(Box<cmd::bench::Bench>),
+    /// Say whether this machine can be measured on
+    Doctor(cmd::doctor::Doctor),
+    /// List ops with their axes, attributes, kernels and sizes
+    List(cmd::list::List),
+    /// Say what this machine is
+    Machine(cmd::machine::Machine),
+    /// Prove kernels correct
+    Prove(cmd::prove::Prove),
+    /// Examine one contender on one case again, as a refusal's last line says
+    Repro(cmd::repro::Repro),
+    /// Let the tool prove itself on this machine
+    Selftest(cmd::selftest::Selftest),
+    /// Run kernels on command; started by the other commands
+    #[command(name = "__worker", hide = true)]
+    Worker(cmd::worker::Worker),
+}
+
+fn main() -> ExitCode {
+    let arguments = match Arguments::try_parse() {
+        Ok(arguments) => arguments,
+        Err(error) => {
+            let is_asked_for = !error.use_stderr();
+            // Nothing can be done about a closed pipe here.
+            let _ = error.print();
+            return ExitCode::from(if is_asked_for { exit::PASS } else { exit::USAGE });
+        }
+    };
+    // A bug must not look like a verdict: panics end with a code of their own.
+    let run = std::panic::catch_unwind(|| match arguments.command {
+        Command::Bench(command) => command.run(),
+        Command::Doctor(command) => command.run(),
+        Command::List(command) => command.run(),
+        Command::Machine(command) => command.run(),
+        Command::Prove(command) => command.run(),
+        Command::Repro(command) => command.run(),
+        Command::Selftest(command) => command.run(),
+        Command::Worker(command) => command.run(),
+    });
+    match run {
+        Ok(Ok(code)) => ExitCode::from(code),
+        Ok(Err(failure)) => {
+            output::say_failure(&failure);
+            ExitCode::from(failure.code)
+        }
+        Err(_) => ExitCode::from(exit::BUG),
+    }
+}

@@ -1,0 +1,177 @@
+//! The command line as a person meets it: words in, words out, exit codes.
+#![expect(clippy::disallowed_methods, reason = "a test starts the program")]
+
+use serde_json::Value;
+use std::path::Path;
+use std::process::{Command, Output};
+
+fn proofmark(arguments: &[&str]) -> Output {
+    with_environment(arguments, &[])
+}
+
+fn with_environment(arguments: &[&str], environment: &[(&str, &str)]) -> Output {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_proofmark"));
+    command.args(arguments).envs(environment.iter().copied());
+    command.output().expect("the program starts")
+}
+
+fn out(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stdout).into_owned()
+}
+
+fn talk(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stderr).into_owned()
+}
+
+fn tiny(store: &Path, more: &[&str]) -> Output {
+    let mut arguments = vec!["bench", "add", "--quick", "--dtype", "f32", "--threads", "1"];
+    arguments.extend(["--with", "native/scalar native/simd", "--sweep", "b=2 s=3 d=17"]);
+    arguments.extend(["--store", store.to_str().unwrap()]);
+    arguments.extend(more);
+    proofmark(&arguments)
+}
+
+#[test]
+fn no_command_and_help_show_the_way() {
+    let none = proofmark(&[]);
+    assert_eq!(none.status.code(), Some(2));
+    let help = proofmark(&["--help"]);
+    assert_eq!(help.status.code(), Some(0));
+    for word in ["bench", "doctor", "list", "machine", "prove", "repro", "selftest", "Exit codes"] {
+        assert!(out(&help).contains(word), "{word}");
+    }
+    assert!(!out(&help).contains("__worker"));
+}
+
+#[test]
+fn a_typo_in_an_ops_name_is_answered_with_the_nearest() {
+    for arguments in [&["bench", "rmsnorm"][..], &["prove", "rms_nrom"], &["list", "--op", "rms"]] {
+        let output = proofmark(arguments);
+        assert_eq!(output.status.code(), Some(2), "{arguments:?}");
+        assert!(talk(&output).contains("did you mean `rms_norm`?"), "{}", talk(&output));
+        assert!(out(&output).is_empty());
+    }
+}
+
+#[test]
+fn a_wrong_axis_sweep_attribute_or_isa_says_what_would_be_right() {
+    for (arguments, environment, word) in [
+        (&["bench", "add", "--dry-run", "--sweep", "q=3"][..], &[][..], "axes: b, s, d"),
+        (&["bench", "add", "--dry-run", "--sweep", "d=1:x"], &[], "a:b:step"),
+        (&["bench", "add", "--dry-run", "--attr", "eps=1"], &[], "attributes: "),
+        (&["bench", "add", "--dry-run", "--dtype", "i8"], &[], "defined: "),
+        (&["bench", "add", "--dry-run", "--with", "native/nobody"], &[], "native/nobody"),
+        (&["bench", "add", "--dry-run"], &[("PROOFMARK_ISA", "sse9")], "sse9"),
+        (&["repro", "add:f32[b=1", "--with", "native/scalar"], &[], "op:dtype"),
+        (&["bench", "--resume", "nothing", "--store", "/nonexistent/store"], &[], "store"),
+    ] {
+        let output = with_environment(arguments, environment);
+        let code = output.status.code();
+        assert!(code == Some(2) || code == Some(6), "{arguments:?}: {code:?}");
+        assert!(talk(&output).contains(word), "{arguments:?}: {}", talk(&output));
+    }
+}
+
+#[test]
+fn a_dry_run_prints_the_plan_and_runs_nothing() {
+    let folder = tempfile::tempdir().unwrap();
+    let output = tiny(folder.path(), &["--dry-run"]);
+    assert_eq!(output.status.code(), Some(0));
+    assert!(out(&output).contains("add:f32[b=2,s=3,d=17]"), "{}", out(&output));
+    assert!(!folder.path().join("runs").exists());
+}
+
+#[test]
+fn flat_records_carry_the_fields_people_expect_and_null_for_what_was_not_measured() {
+    let folder = tempfile::tempdir().unwrap();
+    let output = tiny(folder.path(), &["--format", "json"]);
+    assert_eq!(output.status.code(), Some(0), "{}", talk(&output));
+    let document: Value = serde_json::from_str(&out(&output)).unwrap();
+    let records = document["records"].as_array().unwrap();
+    assert_eq!(records.len(), 2);
+    for record in records {
+        assert_eq!(record["operation"], "add");
+        assert_eq!(record["outcome"], "PROVEN");
+        assert_eq!(record["batch_size"], 2);
+        assert_eq!(record["sequence_length"], 3);
+        assert_eq!(record["tensor_dimension"], 17);
+        for field in ["time_ms", "memory_mb", "inference_speed", "efficiency", "throughput_gbps"] {
+            assert!(record[field].as_f64().is_some_and(|value| value > 0.0), "{field}: {record}");
+        }
+        let (time, speed) = (&record["time_ms"], &record["inference_speed"]);
+        let product = time.as_f64().unwrap() * speed.as_f64().unwrap();
+        assert!((product - 1000.0).abs() < 1e-6);
+        assert_eq!(record["run"], document["run"]);
+    }
+    // A finished run can be asked for again, and says the same.
+    let again = proofmark(&[
+        "bench",
+        "--resume",
+        "latest",
+        "--format",
+        "json",
+        "--store",
+        folder.path().to_str().unwrap(),
+    ]);
+    assert_eq!(serde_json::from_str::<Value>(&out(&again)).unwrap(), document);
+}
+
+#[test]
+fn a_pipe_gets_no_colour_and_a_narrow_terminal_no_long_lines() {
+    for (environment, width) in [(("COLUMNS", "60"), 60), (("NO_COLOR", "1"), 1000)] {
+        let output = with_environment(&["list"], &[environment]);
+        assert!(!out(&output).contains('\x1b'));
+        for line in out(&output).lines() {
+            assert!(line.chars().count() <= width, "{line}");
+        }
+    }
+}
+
+#[test]
+fn a_proof_is_json_with_every_stage() {
+    let output = proofmark(&[
+        "prove",
+        "softmax",
+        "--dtype",
+        "f32",
+        "--with",
+        "native/scalar",
+        "--format",
+        "json",
+    ]);
+    assert_eq!(output.status.code(), Some(0), "{}", talk(&output));
+    let document: Value = serde_json::from_str(&out(&output)).unwrap();
+    let result = &document["results"][0];
+    for (field, value) in [("op", "softmax"), ("kernel", "scalar"), ("isa", "scalar")] {
+        assert_eq!(result[field], value);
+    }
+    assert_eq!(result["outcome"], "PROVEN");
+    for letter in ["A", "B", "D", "E", "F", "G", "H", "I", "J"] {
+        assert!(result["stages"][letter].as_u64().is_some_and(|checks| checks > 0), "{letter}");
+    }
+}
+
+#[test]
+fn a_refusal_names_the_worst_element_and_the_command_that_shows_it_again() {
+    let case = "matmul:f32[b=1,m=17,n=19,k=300]";
+    let output = proofmark(&["repro", case, "--with", "mutant/inputs_bf16", "--seed", "5"]);
+    assert_eq!(output.status.code(), Some(3), "{}", talk(&output));
+    let text = out(&output);
+    for word in ["WRONG", "bf16 inputs", "proofmark repro 'matmul:f32[", "--seed 5"] {
+        assert!(text.contains(word), "{word} in {text}");
+    }
+}
+
+#[test]
+fn the_cap_on_instruction_sets_is_kept() {
+    let output = with_environment(
+        &["bench", "add", "--dry-run", "--format", "json", "--quick"],
+        &[("PROOFMARK_ISA", "avx2")],
+    );
+    if output.status.success() {
+        assert!(!out(&output).contains("avx512"));
+        assert!(out(&output).contains("avx2"));
+    } else {
+        assert!(talk(&output).contains("only reaches"), "{}", talk(&output));
+    }
+}
