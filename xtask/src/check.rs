@@ -1,0 +1,162 @@
+//! The steps of CI, in the order in which a mistake is cheapest to find.
+
+use std::io::{BufRead, BufReader};
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::time::Instant;
+
+use crate::{Failure, arrows, deny, smoke, tidy};
+
+struct Step {
+    name: &'static str,
+    purpose: &'static str,
+    run: fn(&Path, &mut Notes) -> Result<(), Failure>,
+}
+
+/// Lines worth repeating under the summary, where a reader of a long log looks.
+type Notes = Vec<String>;
+
+const STEPS: &[Step] = &[
+    Step {
+        name: "fmt",
+        purpose: "rustfmt has nothing to change",
+        run: |root, _| cargo(root, &["fmt", "--all", "--check"], &[]),
+    },
+    Step {
+        name: "clippy",
+        purpose: "no warning in any target",
+        run: |root, _| {
+            cargo(root, &["clippy", "--workspace", "--all-targets", "--", "-D", "warnings"], &[])
+        },
+    },
+    Step {
+        name: "arrows",
+        purpose: "no forbidden dependency between crates",
+        run: |root, _| arrows::run(root),
+    },
+    Step {
+        name: "tidy",
+        purpose: "sizes, names, headers, unsafe, dead files",
+        run: |root, _| tidy::run(root),
+    },
+    Step { name: "test", purpose: "every test, with nextest", run: nextest },
+    Step {
+        name: "doctest",
+        purpose: "every example in the docs",
+        run: |root, _| cargo(root, &["test", "--doc", "--workspace", "--quiet"], &[]),
+    },
+    Step {
+        name: "doc",
+        purpose: "the docs build without a warning",
+        run: |root, _| {
+            cargo(root, &["doc", "--no-deps", "--workspace"], &[("RUSTDOCFLAGS", "-D warnings")])
+        },
+    },
+    Step {
+        name: "deny",
+        purpose: "licences, banned crates, sources",
+        run: |root, _| deny::run(root),
+    },
+    Step {
+        name: "smoke",
+        purpose: "the release binary's main commands",
+        run: |root, _| smoke::run(root),
+    },
+];
+
+/// Prints the names that `--only` takes.
+pub(crate) fn list() {
+    for step in STEPS {
+        println!("{:8} {}", step.name, step.purpose);
+    }
+}
+
+/// Runs the step called `name`.
+pub(crate) fn run_one(root: &Path, name: &str) -> Result<(), Failure> {
+    let step = STEPS
+        .iter()
+        .find(|step| step.name == name)
+        .ok_or_else(|| format!("no step `{name}`; `check --list` names them"))?;
+    run_steps(root, std::slice::from_ref(step))
+}
+
+/// Runs every step and stops at the first that fails.
+pub(crate) fn run_all(root: &Path) -> Result<(), Failure> {
+    run_steps(root, STEPS)
+}
+
+fn run_steps(root: &Path, steps: &[Step]) -> Result<(), Failure> {
+    let mut summary = Vec::new();
+    let mut notes = Notes::new();
+    let mut failure = None;
+    for step in steps {
+        println!("--- {}: {}", step.name, step.purpose);
+        let begin = Instant::now();
+        let outcome = (step.run)(root, &mut notes);
+        let seconds = begin.elapsed().as_secs_f64();
+        let word = if outcome.is_ok() { "ok" } else { "FAILED" };
+        summary.push(format!("{:8} {word:6} {seconds:7.1} s", step.name));
+        if let Err(cause) = outcome {
+            failure = Some(format!(
+                "step `{name}` failed: {cause}\nhint: `cargo xtask check --only {name}` repeats it",
+                name = step.name
+            ));
+            break;
+        }
+    }
+    println!("--- summary");
+    for line in summary.iter().chain(&notes) {
+        println!("{line}");
+    }
+    failure.map_or(Ok(()), Err)
+}
+
+/// Runs the tests and notes what nextest says from its summary line on.
+fn nextest(root: &Path, notes: &mut Notes) -> Result<(), Failure> {
+    let line = "cargo nextest run --workspace --profile ci";
+    println!("$ {line}");
+    let mut child = Command::new("cargo")
+        .current_dir(root)
+        .args(line.split(' ').skip(1))
+        .stderr(Stdio::piped())
+        .spawn()
+        .map_err(|error| format!("`{line}` did not start: {error}"))?;
+    if let Some(stderr) = child.stderr.take() {
+        for text in BufReader::new(stderr).lines().map_while(Result::ok) {
+            eprintln!("{text}");
+            if is_summary(&text) || !notes.is_empty() {
+                notes.push(text);
+            }
+        }
+    }
+    let status = child.wait().map_err(|error| format!("`{line}`: {error}"))?;
+    if status.success() { Ok(()) } else { Err(format!("`{line}` ended with {status}")) }
+}
+
+fn is_summary(line: &str) -> bool {
+    line.trim_start().starts_with("Summary [")
+}
+
+/// Runs `cargo` with `args` and the extra environment `env`; its output goes straight through.
+pub(crate) fn cargo(root: &Path, args: &[&str], env: &[(&str, &str)]) -> Result<(), Failure> {
+    let line = format!("cargo {}", args.join(" "));
+    println!("$ {line}");
+    let status = Command::new("cargo")
+        .current_dir(root)
+        .args(args)
+        .envs(env.iter().copied())
+        .status()
+        .map_err(|error| format!("`{line}` did not start: {error}"))?;
+    if status.success() { Ok(()) } else { Err(format!("`{line}` ended with {status}")) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::is_summary;
+
+    #[test]
+    fn the_summary_of_nextest_is_told_from_its_other_lines() {
+        assert!(is_summary("     Summary [   0.010s] 3 tests run: 3 passed, 0 skipped"));
+        assert!(!is_summary("        PASS [   0.004s] xtask check::tests::summary"));
+    }
+}

@@ -1,0 +1,66 @@
+//! The repository's own commands: `cargo xtask check` is what CI runs.
+
+#![expect(clippy::disallowed_methods, reason = "xtask starts cargo, times its steps and exits")]
+#![expect(clippy::print_stdout, clippy::print_stderr, reason = "xtask talks to a person")]
+
+mod arrows;
+mod check;
+mod deny;
+mod metadata;
+mod smoke;
+mod tidy;
+
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+const USAGE: &str = "\
+usage: cargo xtask COMMAND
+
+commands:
+  check               run every step that CI runs, stop at the first failure
+  check --only NAME   run one step
+  check --list        list the steps
+  arrows              fail on a dependency between crates that the table does not allow
+  tidy                fail on a broken house rule (sizes, names, headers, unsafe, dead files)
+  deny                fail on a licence, crate or source that deny.toml does not allow
+";
+
+/// Why a command failed, as a message to print; details are printed where they were found.
+type Failure = String;
+
+fn main() -> ExitCode {
+    let args: Vec<String> = std::env::args().skip(1).collect();
+    let words: Vec<&str> = args.iter().map(String::as_str).collect();
+    let root = workspace_root();
+    let outcome = match words[..] {
+        ["check"] => check::run_all(&root),
+        ["check", "--list"] => {
+            check::list();
+            Ok(())
+        }
+        ["check", "--only", name] => check::run_one(&root, name),
+        ["arrows"] => arrows::run(&root),
+        ["tidy"] => tidy::run(&root),
+        ["deny"] => deny::run(&root),
+        _ => {
+            eprint!("{USAGE}");
+            return ExitCode::from(2);
+        }
+    };
+    match outcome {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(failure) => {
+            eprintln!("error: {failure}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+/// The folder above xtask's own, which Cargo names when it starts xtask.
+fn workspace_root() -> PathBuf {
+    let manifest_dir = std::env::var_os("CARGO_MANIFEST_DIR").map(PathBuf::from);
+    match manifest_dir.as_deref().and_then(Path::parent) {
+        Some(root) => root.to_path_buf(),
+        None => PathBuf::from("."),
+    }
+}
