@@ -6,6 +6,7 @@ mod flawed;
 pub mod library;
 pub mod matmul;
 pub mod rms_norm;
+pub mod silu;
 pub mod softmax;
 
 use proofmark_contract::Entry;
@@ -16,6 +17,7 @@ pub static OPS: &[&Entry] = &[
     &elementwise::ADD,
     &matmul::ENTRY,
     &rms_norm::ENTRY,
+    &silu::ENTRY,
     &softmax::ENTRY,
 ];
 
