@@ -37,5 +37,5 @@ pub use fault::Fault;
 pub use limits::Limits;
 pub use operand::{OperandPlan, Stray, StrayPlace};
 pub use poison::poison_word;
-pub use spawn::{Arena, Spawn};
+pub use spawn::{Arena, FixedLayout, Spawn};
 pub use worker::{Batch, Loaded, Ran, Worker};

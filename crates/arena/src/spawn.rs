@@ -4,8 +4,7 @@ use crate::channel::Channel;
 use crate::output::Output;
 use crate::process::Process;
 use crate::{Fault, Limits, Worker};
-use rustix::fd::{AsRawFd, BorrowedFd, OwnedFd};
-use rustix::io::FdFlags;
+use rustix::fd::{AsRawFd, OwnedFd};
 use rustix::process::{Pid, Resource, Rlimit, Signal};
 use rustix::thread::CpuSet;
 use std::ffi::OsString;
@@ -29,7 +28,24 @@ pub struct Spawn {
     pub environment_pad: usize,
     /// The processor it is pinned to; none: wherever this process may run.
     pub cpu: Option<usize>,
+    /// The layout of its address space; none: as the kernel randomises it.
+    pub layout: Option<FixedLayout>,
 }
+
+/// An address space that is the same for every worker started with it (and the same environment).
+///
+/// Where the kernel forbids it (some containers), the worker starts with a random layout.
+#[derive(Clone, Copy, Debug)]
+pub struct FixedLayout {
+    /// Pages that everything mapped is moved down by.
+    pub mapping_pad: u32,
+}
+
+/// The worker's number for its socket: the last that its limit on open files allows. Always the
+/// same, because the length of an argument moves the stack, and with it the speed of one arm.
+const CONTROL: i32 = OPEN_FILES as i32 - 1;
+/// Files a worker may have open.
+const OPEN_FILES: u64 = 256;
 
 /// Numbers that the child sets for itself between fork and exec.
 #[derive(Clone, Copy, Debug)]
@@ -38,6 +54,7 @@ struct Cage {
     control: i32,
     memory_bytes: u64,
     cpu: Option<usize>,
+    layout: Option<FixedLayout>,
 }
 
 impl Arena {
@@ -87,9 +104,10 @@ impl Arena {
             control: control.as_raw_fd(),
             memory_bytes: self.limits.memory_bytes,
             cpu: options.cpu,
+            layout: options.layout,
         };
         let mut command = Command::new(&self.program);
-        command.args(&self.args).arg("--control-fd").arg(cage.control.to_string());
+        command.args(&self.args).arg("--control-fd").arg(CONTROL.to_string());
         command.stdin(Stdio::null()).stdout(printed.try_clone()?).stderr(printed);
         command.process_group(0);
         if options.environment_pad > 0 {
@@ -114,13 +132,23 @@ fn enter(cage: Cage) -> io::Result<()> {
     if unsafe { libc::close_range(3, u32::MAX, libc::CLOSE_RANGE_CLOEXEC as i32) } != 0 {
         return Err(io::Error::last_os_error());
     }
-    // SAFETY: the socket was open at the fork and nothing has closed it in this child.
-    let control = unsafe { BorrowedFd::borrow_raw(cage.control) };
-    rustix::io::fcntl_setfd(control, FdFlags::empty())?;
+    // SAFETY: duplicates a socket that was open at the fork to a number that only this child
+    // uses; the copy is not closed on exec.
+    if unsafe { libc::dup2(cage.control, CONTROL) } != CONTROL {
+        return Err(io::Error::last_os_error());
+    }
     limit(Resource::Core, 0)?;
-    limit(Resource::Nofile, 256)?;
+    limit(Resource::Nofile, OPEN_FILES)?;
     limit(Resource::Fsize, 64 << 20)?;
     limit(Resource::Data, cage.memory_bytes)?;
+    if let Some(layout) = cage.layout {
+        // SAFETY: changes how the next program is laid out and touches no memory. A refusal
+        // leaves the layout random, which costs sharpness and nothing else.
+        unsafe { libc::personality(libc::ADDR_NO_RANDOMIZE as libc::c_ulong) };
+        // Mappings start below the room that the kernel keeps for the stack: the limit of the
+        // stack, and at least 128 MiB.
+        limit(Resource::Stack, (128 << 20) + 4096 * u64::from(layout.mapping_pad))?;
+    }
     if let Some(cpu) = cage.cpu {
         let mut set = CpuSet::new();
         if cpu >= CpuSet::MAX_CPU {

@@ -13,6 +13,8 @@ pub(crate) const USAGE: u8 = 2;
 pub(crate) const INCORRECT: u8 = 3;
 /// A cheat, an impossible speed or a broken sandbox.
 pub(crate) const INTEGRITY: u8 = 4;
+/// Something could not be decided.
+pub(crate) const UNDECIDED: u8 = 5;
 /// The environment stood in the way.
 pub(crate) const ENVIRONMENT: u8 = 6;
 /// A contender crashed, timed out or did not build.

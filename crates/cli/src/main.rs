@@ -34,6 +34,8 @@ First steps:
 enum Command {
     /// Measure proven contenders side by side
     Bench(Box<cmd::bench::Bench>),
+    /// Decide which of two contenders is faster
+    Compare(cmd::compare::Compare),
     /// Say whether this machine can be measured on
     Doctor(cmd::doctor::Doctor),
     /// List ops with their axes, attributes, kernels and sizes
@@ -42,6 +44,8 @@ enum Command {
     Machine(cmd::machine::Machine),
     /// Prove kernels correct
     Prove(cmd::prove::Prove),
+    /// Compute every number of a stored run again from its slices
+    Replay(cmd::replay::Replay),
     /// Examine one contender on one case again, as a refusal's last line says
     Repro(cmd::repro::Repro),
     /// Let the tool prove itself on this machine
@@ -64,10 +68,12 @@ fn main() -> ExitCode {
     // A bug must not look like a verdict: panics end with a code of their own.
     let run = std::panic::catch_unwind(|| match arguments.command {
         Command::Bench(command) => command.run(),
+        Command::Compare(command) => command.run(),
         Command::Doctor(command) => command.run(),
         Command::List(command) => command.run(),
         Command::Machine(command) => command.run(),
         Command::Prove(command) => command.run(),
+        Command::Replay(command) => command.run(),
         Command::Repro(command) => command.run(),
         Command::Selftest(command) => command.run(),
         Command::Worker(command) => command.run(),

@@ -175,3 +175,22 @@ fn the_cap_on_instruction_sets_is_kept() {
         assert!(talk(&output).contains("only reaches"), "{}", talk(&output));
     }
 }
+
+#[test]
+fn a_wrong_kernel_is_refused_before_it_is_compared() {
+    let case = "softmax:f32[b=1,s=4,d=40]";
+    let output = proofmark(&["compare", "native/scalar", "mutant/exp_by_bits", "--case", case]);
+    assert_eq!(output.status.code(), Some(3), "{}", talk(&output));
+    assert!(out(&output).contains("WRONG"), "{}", out(&output));
+    let output = proofmark(&["compare", "native/scalar", "native/nobody", "--case", case]);
+    assert_eq!(output.status.code(), Some(6), "{}", out(&output));
+}
+
+#[test]
+fn a_run_comes_out_the_same_from_its_slices() {
+    let folder = tempfile::tempdir().unwrap();
+    assert_eq!(tiny(folder.path(), &["-q"]).status.code(), Some(0));
+    let output = proofmark(&["replay", "latest", "--store", folder.path().to_str().unwrap()]);
+    assert_eq!(output.status.code(), Some(0), "{}", talk(&output));
+    assert!(out(&output).contains("2 of 2 records come out the same"), "{}", out(&output));
+}

@@ -2,29 +2,35 @@
 #![forbid(unsafe_code)]
 
 mod bench;
+mod compare;
 mod error;
 mod event;
 mod jobs;
 mod plan;
 mod prove;
+mod replay;
 mod request;
 mod roster;
 mod selftest;
 mod suggest;
 mod suite;
 mod sweep;
+mod timing;
 
 pub use bench::Bench;
+pub use compare::{CompareRequest, Compared, compare};
 pub use error::EngineError;
 pub use event::{Event, Listener};
 pub use plan::plan;
 pub use prove::{Certified, ProveRequest, prove, reproduce};
+pub use replay::{Replayed, replay};
 pub use request::Request;
 pub use roster::{Roster, isa_cap};
 pub use selftest::{GateSelfTest, OpSelfTest, OtherGateCount, selftest_gate};
 pub use suggest::nearest;
 pub use suite::{SIZES, Suite};
 pub use sweep::Sweep;
+pub use timing::{PLANTED, TimingRow, selftest_timing};
 
 pub use proofmark_analyze::{exit_severity, findings};
 pub use proofmark_arena::Arena;

@@ -3,7 +3,7 @@
 use crate::compare::score;
 use crate::sampling;
 use crate::subject::values;
-use proofmark_arena::{Arena, Batch, Fault, OperandPlan, Ran, Spawn, Worker};
+use proofmark_arena::{Arena, Batch, Fault, FixedLayout, OperandPlan, Ran, Spawn, Worker};
 use proofmark_contract::{Op, Role, Signature, Truth, Values, Want, check_case};
 use proofmark_schema::proof::Proof;
 use proofmark_schema::race::Trial;
@@ -90,7 +90,10 @@ impl<'a> Proven<'a> {
         revealed: &'p Revealed,
         cpu: Option<usize>,
     ) -> Result<Entrant<'p>, Fault> {
-        let spawn = Spawn { environment_pad: trial.environment_pad as usize, cpu };
+        // One layout for all arms of a trial: where each worker drew its own, the same code
+        // differed from itself by several per cent for the life of the process.
+        let layout = Some(FixedLayout { mapping_pad: trial.mapping_pad });
+        let spawn = Spawn { environment_pad: trial.environment_pad as usize, cpu, layout };
         let mut worker = self.arena.spawn(&spawn)?;
         let proof = &self.proof;
         let pad = trial.heap_pad as usize;

@@ -9,6 +9,7 @@ mod clock;
 mod order;
 mod race;
 mod rules;
+mod ruling;
 #[cfg(test)]
 mod scripted;
 mod stable;
@@ -17,4 +18,5 @@ mod summary;
 pub use clock::{Clock, MonotonicClock};
 pub use race::{RaceFault, race};
 pub use rules::RaceRules;
+pub use ruling::{rule, ruling_of};
 pub use summary::{compare, time_of_call};

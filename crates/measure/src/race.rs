@@ -24,7 +24,10 @@ pub struct RaceFault {
 }
 
 /// Greatest number of calls in a slice.
-const MOST_CALLS: u32 = 1 << 20;
+const MOST_CALLS: f64 = (1 << 20) as f64;
+/// A call of so many slices is long, and gets so many blocks in a trial.
+const LONG_CALL_SLICES: f64 = 5.0;
+const LONG_CALL_BLOCKS: u32 = 6;
 /// A slice's outer time may exceed the worker's own by the hand-over and what the machine steals;
 /// the worker's own may exceed the outer by clock reads at the most.
 const CLOCK_READS_NS: u64 = 20_000;
@@ -40,8 +43,33 @@ pub fn race(field: &[Proven<'_>], rules: &RaceRules, clock: &dyn Clock) -> Resul
     let first = field.first().expect("a race has an arm");
     let alike = |p: &Proven<'_>| p.case() == first.case() && p.threads() == first.threads();
     assert!(field.iter().all(alike), "arms must share case and threads");
+    let start = clock.now_ns();
+    race_until(field, rules, &mut |race| {
+        let spent = clock.now_ns().saturating_sub(start);
+        race.trials.len() as u32 >= rules.least_trials
+            && (spent >= rules.budget_ns || is_enough(race, rules))
+    })
+}
+
+/// Races until `is_over` says so, or the most trials are run.
+pub(crate) fn race_until(
+    field: &[Proven<'_>],
+    rules: &RaceRules,
+    is_over: &mut dyn FnMut(&Race) -> bool,
+) -> Result<Race, RaceFault> {
+    let first = field.first().expect("a race has an arm");
     let arms = field.iter().map(|proven| proven.contender().clone()).collect();
-    run(&mut Workers { field }, first.case(), arms, first.threads(), rules, clock)
+    // One thread is kept on one processor, so that both arms see the same caches; which one is
+    // no matter, but the first serves most interrupts.
+    let cpu = (first.threads() == 1).then(last_processor);
+    run(&mut Workers { field, cpu }, first.case(), arms, first.threads(), rules, is_over)
+}
+
+/// The last processor this process may run on.
+fn last_processor() -> usize {
+    let allowed = rustix::thread::sched_getaffinity(None).ok();
+    let is_allowed = |cpu: &usize| allowed.as_ref().is_some_and(|set| set.is_set(*cpu));
+    (0..rustix::thread::CpuSet::MAX_CPU).rev().find(is_allowed).unwrap_or(0)
 }
 
 pub(crate) fn run(
@@ -50,7 +78,7 @@ pub(crate) fn run(
     arms: Vec<ContenderId>,
     threads: usize,
     rules: &RaceRules,
-    clock: &dyn Clock,
+    is_over: &mut dyn FnMut(&Race) -> bool,
 ) -> Result<Race, RaceFault> {
     let count = stable.arms();
     let mut race = Race {
@@ -64,16 +92,14 @@ pub(crate) fn run(
         peak_bytes: vec![0; count],
     };
     let mut stream = Stream::new(rules.seed);
-    let start = clock.now_ns();
+    let mut fastest = vec![f64::INFINITY; count];
     for number in 0..rules.most_trials {
         let trial = draw_trial(&mut stream);
         stable.trial(&trial, &mut |heat| {
-            run_trial(heat, &mut race, number, count, rules, &mut stream)
+            run_trial(heat, &mut race, number, &mut fastest, rules, &mut stream)
         })?;
         race.trials.push(trial);
-        let spent = clock.now_ns().saturating_sub(start);
-        if number + 1 >= rules.least_trials && (spent >= rules.budget_ns || is_enough(&race, rules))
-        {
+        if is_over(&race) {
             break;
         }
     }
@@ -81,13 +107,15 @@ pub(crate) fn run(
 }
 
 /// One layout for all arms: operands moved by whole cache lines within a page, the stack by the
-/// size of the environment, the heap by an allocation before the contender is loaded.
+/// size of the environment, the heap by an allocation before the contender is loaded, and all
+/// mappings by whole pages.
 fn draw_trial(stream: &mut Stream) -> Trial {
     Trial {
         seed: stream.next_u64(),
         operand_shift: 64 * stream.below(64) as u32,
         environment_pad: stream.below(4096) as u32,
         heap_pad: 16 * stream.below(4096) as u32,
+        mapping_pad: stream.below(1 << 15) as u32,
     }
 }
 
@@ -95,14 +123,18 @@ fn run_trial(
     heat: &mut dyn Heat,
     race: &mut Race,
     trial: u32,
-    arms: usize,
+    fastest: &mut [f64],
     rules: &RaceRules,
     stream: &mut Stream,
 ) -> Result<(), RaceFault> {
-    let mut calls = Vec::with_capacity(arms);
-    for arm in 0..arms {
-        calls.push(calibrate(heat, arm, rules)?);
+    let arms = fastest.len();
+    for (arm, fastest) in fastest.iter_mut().enumerate() {
+        *fastest = fastest.min(warm_up(heat, arm, rules)?);
     }
+    // The fastest call seen so far sets the count: a moment in which the machine was slow must
+    // not make the slices of a whole trial short.
+    let fitting = |each: &f64| (rules.slice_ns as f64 / each).clamp(1.0, MOST_CALLS) as u32;
+    let mut calls: Vec<u32> = fastest.iter().map(fitting).collect();
     // Arms of like speed share the count, so that rounding of counts favours nobody.
     let (least, most) = (calls.iter().min().copied(), calls.iter().max().copied());
     if let (Some(least), Some(most)) = (least, most)
@@ -110,9 +142,9 @@ fn run_trial(
     {
         calls.fill(least);
     }
-    // One call an arm is all that fits a long call; fewer blocks keep a trial short.
-    let long = calls.iter().all(|&calls| calls == 1);
-    let blocks = if long { rules.blocks.min(4) } else { rules.blocks };
+    // A call that is many slices long leaves room for few; a trial must stay short.
+    let long = fastest.iter().any(|&each| each > LONG_CALL_SLICES * rules.slice_ns as f64);
+    let blocks = if long { rules.blocks.min(LONG_CALL_BLOCKS) } else { rules.blocks };
     for block in 0..blocks {
         for (position, arm) in block_order(arms, stream).into_iter().enumerate() {
             let prime = u32::from(calls[arm] > 1);
@@ -139,21 +171,20 @@ fn believable(race: &Race, arm: usize, ran: &Ran) -> Result<(), RaceFault> {
     Err(RaceFault { arm, contender: race.arms[arm].to_string(), reason })
 }
 
-/// Calls that fill a slice, from calls that are made anyway to warm up.
-fn calibrate(heat: &mut dyn Heat, arm: usize, rules: &RaceRules) -> Result<u32, RaceFault> {
-    let mut calls = 1u32;
-    // The first call pays for page faults and caches; a short second look is enough.
+/// Calls the arm until a batch fills a slice; gives the nanoseconds of its fastest call.
+fn warm_up(heat: &mut dyn Heat, arm: usize, rules: &RaceRules) -> Result<f64, RaceFault> {
+    // The first call pays for page faults and cold caches.
     heat.batch(arm, 0, 1)?;
-    for _ in 0..6 {
+    let (mut calls, mut fastest) = (1u32, f64::INFINITY);
+    loop {
         let ran = heat.batch(arm, 0, calls)?;
-        let each = (ran.wall_ns / u64::from(calls)).max(1);
-        let fitting = (rules.slice_ns / each).clamp(1, u64::from(MOST_CALLS)) as u32;
-        if fitting <= calls.saturating_mul(2) {
-            return Ok(fitting);
+        fastest = fastest.min((ran.wall_ns as f64 / f64::from(calls)).max(1.0));
+        if ran.wall_ns >= rules.slice_ns / 2 || f64::from(calls) >= MOST_CALLS {
+            return Ok(fastest);
         }
-        calls = fitting.min(calls.saturating_mul(16));
+        let fitting = (rules.slice_ns as f64 / fastest).clamp(1.0, MOST_CALLS);
+        calls = (fitting as u32).clamp(calls.saturating_mul(2), calls.saturating_mul(16));
     }
-    Ok(calls)
 }
 
 fn slice(trial: u32, block: u32, position: u32, arm: u32, calls: u32, ran: &Ran) -> Slice {
@@ -174,7 +205,7 @@ fn slice(trial: u32, block: u32, position: u32, arm: u32, calls: u32, ran: &Ran)
 }
 
 /// Whether every cell of the table is as sharp as was asked for.
-fn is_enough(race: &Race, rules: &RaceRules) -> bool {
+pub(crate) fn is_enough(race: &Race, rules: &RaceRules) -> bool {
     let sharp = |width: f64| width <= rules.enough;
     let ratios = (1..race.arms.len() as u32).all(|arm| {
         compare(race, 0, arm, rules.confidence)

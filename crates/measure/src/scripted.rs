@@ -1,10 +1,10 @@
 //! Races on virtual time: arms that follow a script, on a machine whose noise is scripted too.
 
 use crate::clock::Clock;
-use crate::race::{RaceFault, run};
+use crate::race::{RaceFault, is_enough, run};
 use crate::rules::RaceRules;
 use crate::stable::{Heat, Stable};
-use crate::summary::{compare, time_of_call};
+use crate::summary::{compare, counting, time_of_call};
 use proofmark_arena::Ran;
 use proofmark_schema::race::{Race, Trial, Verdict};
 use proofmark_schema::{Case, ContenderId, DType, Isa};
@@ -116,7 +116,12 @@ fn race_of(
     let mut script = Script { machine: &machine, arms: arms.to_vec(), slowdown, trials: 0 };
     let names = (0..arms.len()).map(|i| ContenderId::native(&format!("arm{i}"), Isa::Scalar));
     let case = Case::new("scripted", DType::F32);
-    let race = run(&mut script, &case, names.collect(), 1, rules, &&machine);
+    let start = (&machine).now_ns();
+    let race = run(&mut script, &case, names.collect(), 1, rules, &mut |race| {
+        let spent = (&machine).now_ns() - start;
+        race.trials.len() as u32 >= rules.least_trials
+            && (spent >= rules.budget_ns || is_enough(race, rules))
+    });
     let log = machine.log.borrow().clone();
     (race, log)
 }
@@ -222,4 +227,25 @@ fn the_time_of_a_call_holds_the_truth() {
     let (race, _) = race_of(&[(1_234.0, Trick::None)], pauses, &RaceRules::standard(2));
     let time = time_of_call(&race.unwrap(), 0, 0.95).unwrap();
     assert!(time.low <= 1_234.0 * 1.001 && 1_234.0 * 0.999 <= time.high, "{time:?}");
+}
+
+#[test]
+fn blocks_that_the_scheduler_disturbed_do_not_count_while_enough_are_clean() {
+    let (race, _) =
+        race_of(&[(1e3, Trick::None), (1e3, Trick::None)], steady, &RaceRules::quick(4));
+    let mut race = race.unwrap();
+    let clean = compare(&race, 0, 1, 0.95).unwrap();
+    // Two of eight blocks of each trial are hit, always in arm 1 and badly.
+    for slice in &mut race.slices {
+        if slice.block < 2 && slice.arm == 1 {
+            slice.wall_ns *= 40;
+            slice.switches = 1;
+        }
+    }
+    let hit = compare(&race, 0, 1, 0.95).unwrap();
+    assert_eq!(hit.ratio.estimate, clean.ratio.estimate);
+    assert_eq!(counting(&race, 0).len(), 6 * 4);
+    // With every block hit, all count.
+    race.slices.iter_mut().for_each(|slice| slice.switches = 1);
+    assert_eq!(counting(&race, 0).len(), 8 * 4);
 }

@@ -1,9 +1,10 @@
 //! Where the arms of a trial come from: worker processes, or a script in tests.
 
 use crate::race::RaceFault;
-use proofmark_arena::{Batch, Ran};
+use proofmark_arena::{Batch, Fault, Ran};
 use proofmark_gate::{Entrant, Proven, Revealed};
 use proofmark_schema::race::Trial;
+use proofmark_stats::Stream;
 
 /// Starts the arms of trials.
 pub(crate) trait Stable {
@@ -33,6 +34,8 @@ pub(crate) trait Heat {
 /// Fresh workers for proven contenders.
 pub(crate) struct Workers<'a, 'p> {
     pub(crate) field: &'a [Proven<'p>],
+    /// The processor that workers are kept on, if on one.
+    pub(crate) cpu: Option<usize>,
 }
 
 struct Entrants<'a, 'p> {
@@ -50,13 +53,30 @@ impl Stable for Workers<'_, '_> {
         trial: &Trial,
         heat: &mut dyn FnMut(&mut dyn Heat) -> Result<(), RaceFault>,
     ) -> Result<(), RaceFault> {
-        let revealed: Revealed = self.field[0].reveal(trial.seed);
-        let mut entrants = Vec::with_capacity(self.field.len());
-        for (arm, proven) in self.field.iter().enumerate() {
-            let entered = proven.enter(trial, &revealed, None);
-            entrants.push(entered.map_err(|fault| fault_of(self.field, arm, fault.to_string()))?);
+        // Arms on the same case share their inputs and what is expected of their outputs.
+        let cases: Vec<usize> = (0..self.field.len()).map(|arm| self.first_on_case(arm)).collect();
+        let reveal = |arm: usize| (cases[arm] == arm).then(|| self.field[arm].reveal(trial.seed));
+        let revealed: Vec<Option<Revealed>> = (0..self.field.len()).map(reveal).collect();
+        // Who starts first gets other memory than who starts last: the order is drawn too.
+        let mut order: Vec<usize> = (0..self.field.len()).collect();
+        Stream::new(trial.seed).shuffle(&mut order);
+        let mut entrants: Vec<Option<Entrant<'_>>> = self.field.iter().map(|_| None).collect();
+        for arm in order {
+            let inputs = revealed[cases[arm]].as_ref().expect("the first on a case reveals");
+            let entered = self.field[arm].enter(trial, inputs, self.cpu);
+            let failed = |fault: Fault| fault_of(self.field, arm, fault.to_string());
+            entrants[arm] = Some(entered.map_err(failed)?);
         }
+        let entrants = entrants.into_iter().flatten().collect();
         heat(&mut Entrants { field: self.field, entrants })
+    }
+}
+
+impl Workers<'_, '_> {
+    /// The first arm on the same case as this one.
+    fn first_on_case(&self, arm: usize) -> usize {
+        let case = self.field[arm].case();
+        self.field.iter().position(|proven| proven.case() == case).unwrap_or(arm)
     }
 }
 

@@ -1,11 +1,12 @@
 //! From raw slices to a time with its interval and a ratio with its verdict.
 
 use proofmark_schema::quantity::Interval;
-use proofmark_schema::race::{Comparison, Race, Verdict};
+use proofmark_schema::race::{Comparison, Race, Slice, Verdict};
 use proofmark_stats::{
-    Decision, REPORT_MARGIN, SAME_MARGIN, TimedSlice, decide, median, median_interval,
-    pair_log_ratios, ratio_interval, trial_effect, within_trial_error,
+    Decision, REPORT_MARGIN, RatioInterval, SAME_MARGIN, TimedSlice, decide, median,
+    median_interval, pair_log_ratios, ratio_interval, trial_effect, within_trial_error,
 };
+use std::collections::BTreeSet;
 
 /// The time of one call of an arm: the median over trials of trial medians.
 ///
@@ -13,8 +14,8 @@ use proofmark_stats::{
 pub fn time_of_call(race: &Race, arm: u32, confidence: f64) -> Option<Interval> {
     let medians: Vec<f64> = (0..race.trials.len() as u32)
         .filter_map(|trial| {
-            let of_trial = race.slices.iter().filter(|s| s.trial == trial && s.arm == arm);
-            median(&of_trial.map(proofmark_schema::race::Slice::call_ns).collect::<Vec<_>>())
+            let of_arm = counting(race, trial).into_iter().filter(|slice| slice.arm == arm);
+            median(&of_arm.map(Slice::call_ns).collect::<Vec<_>>())
         })
         .collect();
     let estimate = median(&medians)?;
@@ -24,13 +25,29 @@ pub fn time_of_call(race: &Race, arm: u32, confidence: f64) -> Option<Interval> 
     Some(Interval { estimate, low, high, confidence })
 }
 
-/// The time of `arm` over the time of `base`, from pairs within blocks, trial by trial.
-pub fn compare(race: &Race, base: u32, arm: u32, confidence: f64) -> Option<Comparison> {
-    let mut effects = Vec::new();
-    let mut errors = Vec::new();
+/// Clean blocks that a trial must have for contaminated ones to be left out of it.
+const LEAST_CLEAN_BLOCKS: usize = 6;
+
+/// The slices of a trial that count. A block in which the scheduler took the processor from any
+/// arm is left out whole: the covariate is blind to which arm it was and to how long it took.
+/// Where too few blocks are clean, all count, and the noise shows in the interval.
+pub(crate) fn counting(race: &Race, trial: u32) -> Vec<&Slice> {
+    let all: Vec<&Slice> = race.slices.iter().filter(|slice| slice.trial == trial).collect();
+    let disturbed: BTreeSet<u32> =
+        all.iter().filter(|slice| slice.switches > 0).map(|slice| slice.block).collect();
+    let blocks: BTreeSet<u32> = all.iter().map(|slice| slice.block).collect();
+    if blocks.len() - disturbed.len() < LEAST_CLEAN_BLOCKS {
+        return all;
+    }
+    all.into_iter().filter(|slice| !disturbed.contains(&slice.block)).collect()
+}
+
+/// The effects of the trials, as log-ratios, and the error that each shows of itself.
+pub(crate) fn trial_values(race: &Race, base: u32, arm: u32) -> (Vec<f64>, Vec<f64>) {
+    let mut values = (Vec::new(), Vec::new());
     for trial in 0..race.trials.len() as u32 {
-        let of_trial = race.slices.iter().filter(|slice| slice.trial == trial);
-        let slices: Vec<TimedSlice> = of_trial
+        let slices: Vec<TimedSlice> = counting(race, trial)
+            .into_iter()
             .map(|slice| TimedSlice {
                 block: slice.block,
                 position: slice.position,
@@ -40,14 +57,33 @@ pub fn compare(race: &Race, base: u32, arm: u32, confidence: f64) -> Option<Comp
             .collect();
         let ratios = pair_log_ratios(&slices, base, arm);
         if let (Some(effect), Some(error)) = (trial_effect(&ratios), within_trial_error(&ratios)) {
-            effects.push(effect);
-            errors.push(error);
+            values.0.push(effect);
+            values.1.push(error);
         }
     }
+    values
+}
+
+/// The time of `arm` over the time of `base`, from pairs within blocks, trial by trial.
+pub fn compare(race: &Race, base: u32, arm: u32, confidence: f64) -> Option<Comparison> {
+    let (effects, errors) = trial_values(race, base, arm);
     let interval = ratio_interval(&effects, &errors, confidence)?;
-    let ratio =
-        Interval { estimate: interval.ratio, low: interval.low, high: interval.high, confidence };
-    let decision = decide(ratio.low, ratio.high, ratio.estimate, REPORT_MARGIN, SAME_MARGIN);
+    let (low, high, ratio) = (interval.low, interval.high, interval.ratio);
+    let decision = decide(low, high, ratio, REPORT_MARGIN, SAME_MARGIN);
+    let trials = effects.len() as u32;
+    Some(comparison(race, base, &interval, confidence, decision, trials))
+}
+
+/// A comparison in the words of records.
+pub(crate) fn comparison(
+    race: &Race,
+    base: u32,
+    interval: &RatioInterval,
+    confidence: f64,
+    decision: Decision,
+    trials: u32,
+) -> Comparison {
+    let &RatioInterval { ratio: estimate, low, high, .. } = interval;
     let verdict = match decision {
         Decision::Faster => Verdict::Faster,
         Decision::Slower => Verdict::Slower,
@@ -55,5 +91,5 @@ pub fn compare(race: &Race, base: u32, arm: u32, confidence: f64) -> Option<Comp
         Decision::Undecided => Verdict::Undecided,
     };
     let against = race.arms[base as usize].clone();
-    Some(Comparison { against, ratio, verdict, trials: effects.len() as u32 })
+    Comparison { against, ratio: Interval { estimate, low, high, confidence }, verdict, trials }
 }

@@ -54,6 +54,8 @@ pub struct Trial {
     pub environment_pad: u32,
     /// Bytes allocated before the contender was loaded, which moves its heap.
     pub heap_pad: u32,
+    /// Pages that everything mapped was moved by.
+    pub mapping_pad: u32,
 }
 
 /// A race of proven contenders on one case, as it happened.
@@ -114,4 +116,25 @@ pub struct Comparison {
     pub verdict: Verdict,
     /// Trials behind it.
     pub trials: u32,
+}
+
+/// The end of a race that decides: a comparison with the rule that stopped it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Ruling {
+    /// The second arm against the first.
+    pub comparison: Comparison,
+    /// Error rate of the whole race, over all looks.
+    pub alpha: f64,
+    /// Effects smaller than this share are not reported as a change.
+    pub report_margin: f64,
+    /// Ratios that differ from 1 by less than this share are the same.
+    pub same_margin: f64,
+    /// Why nothing was decided; absent where something was.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub undecided_because: Option<String>,
+    /// The change, as a share, that so many trials with this noise find nine times in ten.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub detectable: Option<f64>,
+    /// Seconds from the first worker to the verdict.
+    pub seconds: f64,
 }

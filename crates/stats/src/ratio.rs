@@ -20,6 +20,10 @@ pub struct RatioInterval {
 
 /// The ratio over all trials from each trial's log effect and its own standard error.
 ///
+/// From ten trials on, a tenth at each end is trimmed and the interval is Tukey and McLaughlin's
+/// (1963): a process now and then is slower than its twin for its whole life, by far more than
+/// the others differ, and such trials must not decide how sharp the rest are.
+///
 /// The interval is the wider of Student's over trials and the normal one from within: a handful
 /// of trials may agree by luck more closely than their own slices allow. `None` for fewer than
 /// two trials, unequal lengths, or values that are not finite.
@@ -40,8 +44,8 @@ pub(crate) fn ratio_interval_at_level(
     if !(level > 0.0 && level < 1.0) {
         return None;
     }
-    let Errors { centre, between, within } = errors(trial_effects, within_errors)?;
-    let student = student_point((trial_effects.len() - 1) as f64, level / 2.0)?;
+    let Errors { centre, between, within, freedom } = errors(trial_effects, within_errors)?;
+    let student = student_point(freedom, level / 2.0)?;
     let half = (student * between).max(normal_point(level / 2.0)? * within);
     Some(RatioInterval {
         ratio: centre.exp(),
@@ -56,12 +60,12 @@ pub(crate) fn ratio_interval_at_level(
 ///
 /// `None` where there is no interval.
 pub fn ratio_p_value(trial_effects: &[f64], within_errors: &[f64]) -> Option<f64> {
-    let Errors { centre, between, within } = errors(trial_effects, within_errors)?;
+    let Errors { centre, between, within, freedom } = errors(trial_effects, within_errors)?;
     let distance = centre.abs();
     if distance == 0.0 {
         return Some(1.0);
     }
-    let student = student_tail((trial_effects.len() - 1) as f64, distance / between)?;
+    let student = student_tail(freedom, distance / between)?;
     let normal = match within > 0.0 {
         true => normal_tail(distance / within),
         false => 0.0,
@@ -69,11 +73,16 @@ pub fn ratio_p_value(trial_effects: &[f64], within_errors: &[f64]) -> Option<f64
     Some(2.0 * student.max(normal))
 }
 
-/// Mean log effect and its two standard errors.
+/// Share of the trials that is trimmed at each end, from ten trials on.
+const TRIM: f64 = 0.1;
+
+/// Trimmed mean of the log effects, its two standard errors and the degrees of freedom of the
+/// first.
 struct Errors {
     centre: f64,
     between: f64,
     within: f64,
+    freedom: f64,
 }
 
 fn errors(trial_effects: &[f64], within_errors: &[f64]) -> Option<Errors> {
@@ -81,11 +90,19 @@ fn errors(trial_effects: &[f64], within_errors: &[f64]) -> Option<Errors> {
         return None;
     }
     let n = trial_effects.len() as f64;
-    let centre = mean(trial_effects)?;
-    let between = (variance(trial_effects)? / n).sqrt();
+    let cut = (TRIM * n) as usize;
+    let mut ordered = trial_effects.to_vec();
+    ordered.sort_by(f64::total_cmp);
+    let last = ordered.len().checked_sub(1)?;
+    let centre = mean(ordered.get(cut..=last.checked_sub(cut)?)?)?;
+    // Winsorised: what was trimmed counts as the nearest value that was kept.
+    let (lowest, highest) = (ordered[cut], ordered[last - cut]);
+    ordered.iter_mut().for_each(|effect| *effect = effect.clamp(lowest, highest));
+    let kept = n - 2.0 * cut as f64;
+    let between = variance(&ordered)?.sqrt() / (kept / n * n.sqrt());
     let squares: Vec<f64> = within_errors.iter().map(|error| error * error).collect();
     let within = (mean(&squares)? / n).sqrt();
-    Some(Errors { centre, between, within })
+    Some(Errors { centre, between, within, freedom: kept - 1.0 })
 }
 
 #[cfg(test)]
@@ -118,6 +135,32 @@ mod tests {
                 && (got.high - 1.0132416378877636).abs() < 1e-10,
             "{got:?}"
         );
+    }
+
+    #[test]
+    fn agrees_with_scipy_where_trials_are_trimmed() {
+        // v=[.010,.012,.009,.011,.008,.013,.010,.012,.009,.400]
+        // t=scipy.stats.trim_mean(v,.1); w=scipy.stats.mstats.winsorize(numpy.array(v),(.1,.1))
+        // e=numpy.std(w,ddof=1)/(.8*10**.5); numpy.exp(t+scipy.stats.t.ppf([.005,.995],7)*e)
+        const FIXTURE: [f64; 3] = [1.010807988857123, 1.0085463095179332, 1.0130747400441649];
+        let effects = [0.010, 0.012, 0.009, 0.011, 0.008, 0.013, 0.010, 0.012, 0.009, 0.400];
+        let got = ratio_interval(&effects, &[1e-4; 10], 0.99).unwrap();
+        assert!((got.ratio - FIXTURE[0]).abs() < 1e-12, "{got:?}");
+        assert!((got.low - FIXTURE[1]).abs() < 1e-9, "{got:?}");
+        assert!((got.high - FIXTURE[2]).abs() < 1e-9, "{got:?}");
+    }
+
+    #[test]
+    fn one_wild_trial_in_twenty_does_not_blunt_the_interval() {
+        let mut stream = Stream::new(5);
+        let tame: Vec<f64> = (0..20).map(|_| 0.002 * stream.normal()).collect();
+        let mut wild = tame.clone();
+        wild[3] = 0.3;
+        let width = |effects: &[f64]| {
+            let got = ratio_interval(effects, &[0.0; 20], 0.95).unwrap();
+            got.high - got.low
+        };
+        assert!(width(&wild) < 1.5 * width(&tame), "{} {}", width(&wild), width(&tame));
     }
 
     #[test]

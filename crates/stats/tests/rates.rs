@@ -222,13 +222,18 @@ fn a_ratio_at_or_beyond_the_margin_is_called_the_same_in_at_most_half_of_alpha()
 
 #[test]
 fn the_power_formula_foretells_what_a_single_look_finds() {
-    let looks = Looks::new(vec![16], Spending::Bonferroni).unwrap();
-    let rule = Stopping { report_margin: 0.0, same_margin: 1e-9, ..Stopping::with_looks(looks) };
-    let tally = simulate(&rule, 71, RUNS, 0.01f64.exp(), 0.011, Stream::normal);
-    let foretold = power(16, 0.011, 0.01, 0.01).unwrap();
-    let found = tally.share(tally.slower + tally.faster);
-    assert!((0.3..0.95).contains(&foretold), "{foretold}");
-    assert!((found - foretold).abs() < 0.015, "{found} {foretold}");
+    // Below ten trials nothing is trimmed and the formula is exact; above, trimming costs a
+    // little of its power where effects are normal.
+    for (trials, sd, loss) in [(9, 0.007, 0.0), (16, 0.011, 0.06)] {
+        let looks = Looks::new(vec![trials], Spending::Bonferroni).unwrap();
+        let rule =
+            Stopping { report_margin: 0.0, same_margin: 1e-9, ..Stopping::with_looks(looks) };
+        let tally = simulate(&rule, 71, RUNS, 0.01f64.exp(), sd, Stream::normal);
+        let foretold = power(trials, sd, 0.01, 0.01).unwrap();
+        let found = tally.share(tally.slower + tally.faster);
+        assert!((0.3..0.95).contains(&foretold), "{foretold}");
+        assert!(found - foretold < 0.015 && foretold - found < 0.015 + loss, "{found} {foretold}");
+    }
 }
 
 #[test]

@@ -1,10 +1,12 @@
 //! The commands, one file each.
 
 pub(crate) mod bench;
+pub(crate) mod compare;
 pub(crate) mod doctor;
 pub(crate) mod list;
 pub(crate) mod machine;
 pub(crate) mod prove;
+pub(crate) mod replay;
 pub(crate) mod repro;
 pub(crate) mod selftest;
 pub(crate) mod worker;

@@ -1,12 +1,14 @@
 //! `proofmark selftest`: the tool proves itself on this machine.
 
-use super::{arena, cap};
+use super::{DEFAULT_SEED, arena, cap};
 use crate::exit;
 use crate::output::{Failure, Format, print_document};
 use crate::progress::Progress;
 use clap::{Args, Subcommand};
-use proofmark_engine::{OpSelfTest, OtherGateCount, other_gate_names, selftest_gate};
-use proofmark_report::reports::{self, SelftestRow};
+use proofmark_engine::{
+    OpSelfTest, OtherGateCount, TimingRow, other_gate_names, selftest_gate, selftest_timing,
+};
+use proofmark_report::reports::{self, SelftestRow, TimingLine};
 
 /// Arguments of `selftest`.
 #[derive(Args)]
@@ -19,6 +21,8 @@ pub(crate) struct Selftest {
 enum Part {
     /// Every wrong kernel must be refused, no right one may be
     Gate(Gate),
+    /// Same code must not be called different, planted slowdowns must be found
+    Timing(Timing),
 }
 
 #[derive(Args)]
@@ -37,14 +41,77 @@ struct Gate {
     quiet: bool,
 }
 
+#[derive(Args)]
+struct Timing {
+    /// Live comparisons for each kernel and planted effect
+    #[arg(long, default_value_t = 5, value_parser = clap::value_parser!(u16).range(1..=10_000))]
+    comparisons: u16,
+    /// Classes of kernels: S within the cache, M streaming, T all processors, L long calls
+    #[arg(long, default_value = "SMTL")]
+    classes: String,
+    /// Seed of inputs, layouts and orders
+    #[arg(long, default_value_t = DEFAULT_SEED)]
+    seed: u64,
+    /// How results are written
+    #[arg(long, value_enum, default_value_t = Format::Table)]
+    format: Format,
+    /// Say nothing while working
+    #[arg(long, short)]
+    quiet: bool,
+}
+
 impl Selftest {
     pub(crate) fn run(&self) -> Result<u8, Failure> {
-        let Part::Gate(gate) = &self.part;
-        let progress = Progress::new(gate.quiet);
-        let test = selftest_gate(&arena()?, &gate.ops, gate.seeds, cap()?, &progress)?;
+        match &self.part {
+            Part::Gate(gate) => gate.run(),
+            Part::Timing(timing) => timing.run(),
+        }
+    }
+}
+
+impl Timing {
+    fn run(&self) -> Result<u8, Failure> {
+        let progress = Progress::new(self.quiet);
+        let comparisons = usize::from(self.comparisons);
+        let (classes, seed) = (&self.classes, self.seed);
+        let rows = selftest_timing(&arena()?, comparisons, classes, seed, cap()?, &progress)?;
+        progress.finish();
+        let lines: Vec<TimingLine> = rows.iter().map(timing_line).collect();
+        print_document(self.format, &reports::timing(&lines))?;
+        Ok(exit::PASS)
+    }
+}
+
+fn timing_line(row: &TimingRow) -> TimingLine {
+    let at = |share: f64| {
+        let last = row.seconds.len().saturating_sub(1) as f64;
+        row.seconds.get((share * last).round() as usize).copied().unwrap_or(0.0)
+    };
+    let mut detectable = row.detectable.clone();
+    detectable.sort_by(f64::total_cmp);
+    TimingLine {
+        class: row.class,
+        contender: row.contender.clone(),
+        case: row.case.clone(),
+        planted_percent: row.planted,
+        comparisons: row.comparisons,
+        slower: row.slower,
+        faster: row.faster,
+        same: row.same,
+        covered: row.covered,
+        seconds_median: at(0.5),
+        seconds_p90: at(0.9),
+        detectable_percent: detectable.get(detectable.len() / 2).map(|share| 100.0 * share),
+    }
+}
+
+impl Gate {
+    fn run(&self) -> Result<u8, Failure> {
+        let progress = Progress::new(self.quiet);
+        let test = selftest_gate(&arena()?, &self.ops, self.seeds, cap()?, &progress)?;
         progress.finish();
         let rows: Vec<SelftestRow> = test.ops.iter().map(row).collect();
-        print_document(gate.format, &reports::selftest(&rows))?;
+        print_document(self.format, &reports::selftest(&rows))?;
         Ok(if test.passed() { exit::PASS } else { exit::INCORRECT })
     }
 }

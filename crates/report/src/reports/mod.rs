@@ -3,17 +3,21 @@
 //! Inputs that cross no room are small plain structures beside the report that shows them.
 
 mod bench;
+mod compare;
 mod doctor;
 mod list;
 mod machine;
 mod plan;
 mod prove;
 mod selftest;
+mod timing;
 
 pub use bench::bench;
+pub use compare::compare;
 pub use doctor::{DoctorCheck, doctor};
 pub use list::{ListedAxis, ListedKernel, ListedOp, ListedSize, list};
 pub use machine::machine;
 pub use plan::plan;
 pub use prove::{ProveRow, prove};
 pub use selftest::{OtherGateCount, SelftestRow, selftest};
+pub use timing::{TimingLine, timing};

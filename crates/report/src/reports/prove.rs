@@ -78,7 +78,10 @@ impl ProveRow {
             q_rms: greatest(&mut errors().map(|errors| errors.q_rms)),
             reproducibility: weakest.map_or("none", |class| class.name()).to_owned(),
             precision: proof.precision.clone(),
-            reason: refusal.map(|refusal| refusal.reason.clone()),
+            reason: refusal.map(|refusal| match refusal.stage {
+                Some(stage) => format!("stage {stage}: {}", refusal.reason),
+                None => refusal.reason.clone(),
+            }),
             repro: refusal.map(|refusal| refusal.repro.clone()),
             worst: refusal.and_then(|refusal| refusal.worst.as_deref().cloned()),
             crash: refusal.and_then(|refusal| refusal.crash.as_deref().cloned()),

@@ -125,7 +125,7 @@ pub(crate) fn a_batch_reports_times_that_nest() {
 }
 
 pub(crate) fn a_worker_is_pinned_and_padded_on_demand() {
-    let spawn = Spawn { environment_pad: 5000, cpu: Some(0) };
+    let spawn = Spawn { environment_pad: 5000, cpu: Some(0), layout: None };
     let worker = arena(limits()).spawn(&spawn).unwrap();
     let read = |file| std::fs::read_to_string(format!("/proc/{}/{file}", worker.pid())).unwrap();
     assert!(read("status").lines().any(|line| line == "Cpus_allowed_list:\t0"));
