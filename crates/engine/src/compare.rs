@@ -43,13 +43,8 @@ pub struct CompareRequest {
 /// How a comparison ended.
 #[derive(Debug)]
 pub enum Compared {
-    /// Both were proven and raced.
-    Ruled {
-        /// The slices.
-        race: Race,
-        /// What follows from them.
-        ruling: Ruling,
-    },
+    /// Both were proven and raced: the slices, and what follows from them.
+    Ruled(Box<(Race, Ruling)>),
     /// One was refused, so there is nothing to compare.
     Refused(Box<Proof>),
     /// One failed while it was measured.
@@ -90,7 +85,7 @@ pub fn compare(
     let budget_ns = (request.seconds * 1e9) as u64;
     let rules = RaceRules { budget_ns, ..RaceRules::standard(request.seed) };
     Ok(match rule(&field, &rules, &stopping, &MonotonicClock) {
-        Ok((race, ruling)) => Compared::Ruled { race, ruling },
+        Ok(ruled) => Compared::Ruled(Box::new(ruled)),
         Err(fault) => Compared::Failed(fault),
     })
 }

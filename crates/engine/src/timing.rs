@@ -166,7 +166,7 @@ fn admit<'a>(
     let entry = find_op(&case.op)?;
     let rules = rules(seed, track.threads, Vec::new(), Depth::Sampled);
     // The whole portfolio is `prove`'s business; here the kernel must be right where it is timed.
-    let certificate = certify(arena, entry.op, who, case.dtype, &[case.clone()], &rules);
+    let certificate = certify(arena, entry.op, who, case.dtype, std::slice::from_ref(case), &rules);
     certificate.prove(arena, entry.op, case, &rules).map_err(|proof| {
         let reason = proof.refusal.map_or_else(String::new, |refusal| refusal.reason);
         EngineError::Nothing(format!("{who} on {case}: {reason}"))

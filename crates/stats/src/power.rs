@@ -8,8 +8,8 @@ use statrs::function::gamma::ln_gamma;
 ///
 /// This is the tail of the noncentral t distribution, taken as the normal tail averaged over the
 /// distribution of the sample's standard deviation. Trimming, from ten trials on, finds a few in
-/// a hundred less where effects are normal and more where they are not. `None` for fewer than two trials or arguments
-/// out of range.
+/// a hundred less where effects are normal and more where they are not. `None` for fewer than two
+/// trials or arguments out of range.
 pub fn power(trials: u32, sd: f64, effect: f64, alpha: f64) -> Option<f64> {
     if trials < 2 || !(sd > 0.0 && sd.is_finite() && effect.is_finite() && alpha < 1.0) {
         return None;

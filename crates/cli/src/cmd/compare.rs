@@ -64,7 +64,8 @@ impl Compare {
         let compared = compare(&arena()?, &request, &progress)?;
         progress.finish();
         match compared {
-            Compared::Ruled { race, ruling } => {
+            Compared::Ruled(ruled) => {
+                let (race, ruling) = *ruled;
                 print_document(self.format, &reports::compare(&race, &ruling))?;
                 Ok(match ruling.comparison.verdict {
                     Verdict::Faster | Verdict::Same => exit::PASS,

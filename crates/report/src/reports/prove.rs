@@ -211,7 +211,7 @@ mod tests {
         assert_eq!(document.data["results"][0]["worst"]["q"], "inf");
         let text = (find("term").unwrap().render)(&document, &Style::default());
         for part in [
-            "WRONG matmul simd@avx512 f32: c[0,3,31] is 0, not 1.25",
+            "WRONG matmul simd@avx512 f32: stage C (exact): c[0,3,31] is 0, not 1.25",
             "worst element: c[0,3,31] is 0, should be 1.25; q = inf over the limit 16.0",
             "near it: a = [1.0, 2.0]",
             "  $ proofmark prove matmul --seed 7",
