@@ -19,6 +19,9 @@ pub struct Certificate<'a> {
 /// Examines a contender on `cases` of one element type, stopping at the first refusal.
 ///
 /// A case that the contender says it does not do is kept in the list and refuses nobody.
+///
+/// # Panics
+/// If there is no case: a certificate of nothing would refuse nobody.
 pub fn certify<'a>(
     arena: &Arena,
     op: &'a dyn Op,
@@ -27,6 +30,7 @@ pub fn certify<'a>(
     cases: &[Case],
     rules: &Rules,
 ) -> Certificate<'a> {
+    assert!(!cases.is_empty(), "a certificate covers at least one case");
     let examiner = Examiner::new(arena, op, contender.clone(), rules.clone());
     let mut certificate = Certificate {
         op,

@@ -15,6 +15,8 @@ use std::cell::{Cell, RefCell};
 struct Machine {
     now_ns: Cell<f64>,
     log: RefCell<Vec<usize>>,
+    /// Untimed calls before each batch.
+    primes: RefCell<Vec<u32>>,
 }
 
 impl Clock for &Machine {
@@ -77,6 +79,7 @@ impl Heat for Arms<'_, '_> {
         }
         let machine = self.script.machine;
         machine.log.borrow_mut().push(arm);
+        machine.primes.borrow_mut().push(prime);
         let start = machine.now_ns.get() + 5_000.0;
         let factor = (self.script.slowdown)(start);
         let wall = each * f64::from(calls) * factor;
@@ -122,6 +125,11 @@ fn race_of(
         race.trials.len() as u32 >= rules.least_trials
             && (spent >= rules.budget_ns || is_enough(race, rules))
     });
+    // Warm-up batches are not slices and need no priming; everything that is kept does.
+    if let Ok(race) = &race {
+        let primed = machine.primes.borrow().iter().filter(|&&prime| prime > 0).count();
+        assert_eq!(primed, race.slices.len(), "every slice follows an untimed call");
+    }
     let log = machine.log.borrow().clone();
     (race, log)
 }
