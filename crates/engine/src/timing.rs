@@ -8,15 +8,13 @@ use crate::prove::rules;
 use crate::{EngineError, Event, Listener, find_op};
 use proofmark_arena::Arena;
 use proofmark_gate::{Depth, Proven, certify};
-use proofmark_measure::{MonotonicClock, RaceRules, compare, rule};
-use proofmark_schema::race::Verdict;
+use proofmark_measure::{MonotonicClock, RaceRules, ratio_of_first, rule};
+use proofmark_schema::timing::TimedComparison;
 use proofmark_schema::{Case, ContenderId, Isa};
 use proofmark_stats::{Looks, Stopping};
 
 /// One kernel that comparisons are made with.
 struct Track {
-    /// `S`: one thread within the second-level cache; `M`: streaming; `T`: all processors;
-    /// `L`: calls of a millisecond and more.
     class: char,
     kernel: &'static str,
     /// A case whose axis `axis` has the size 100 or a multiple of it.
@@ -29,120 +27,119 @@ struct Track {
 const TRACKS: &[Track] = &[
     Track { class: 'S', kernel: "simd", case: "rms_norm:f32[b=1,s=100,d=256]", axis: "s", threads: 1 },
     Track { class: 'S', kernel: "simd", case: "softmax:f32[b=1,s=100,d=64]", axis: "s", threads: 1 },
-    Track { class: 'S', kernel: "simd", case: "add:f32[b=1,s=100,d=32]", axis: "s", threads: 1 },
+    Track { class: 'S', kernel: "simd", case: "add:f32[b=1,s=100,d=256]", axis: "s", threads: 1 },
     Track { class: 'S', kernel: "simd", case: "matmul:f32[b=100,m=14,n=32,k=8]", axis: "b", threads: 1 },
     Track { class: 'M', kernel: "simd", case: "add:f32[b=1,s=100,d=4096]", axis: "s", threads: 1 },
+    Track { class: 'M', kernel: "simd", case: "silu:f32[b=1,s=100,d=4096]", axis: "s", threads: 1 },
     Track { class: 'T', kernel: "parallel", case: "softmax:f32[b=1,s=200,d=512]", axis: "s", threads: 2 },
+    Track { class: 'T', kernel: "parallel", case: "rms_norm:f32[b=1,s=200,d=1024]", axis: "s", threads: 2 },
     Track { class: 'L', kernel: "simd", case: "matmul:f32[b=100,m=28,n=64,k=256]", axis: "b", threads: 1 },
+    Track { class: 'L', kernel: "simd", case: "softmax:f32[b=1,s=1000,d=2048]", axis: "s", threads: 1 },
 ];
 
 /// Planted slowdowns in per cent; 0 is the same code twice.
 pub const PLANTED: [u64; 4] = [0, 1, 2, 5];
 
-/// Seconds a comparison may take.
-const SECONDS: u64 = 30;
+/// Confidence of the intervals whose coverage is counted.
+const CONFIDENCE: f64 = 0.95;
 
-/// What the comparisons of one track and one planted effect said.
+/// What to compare, and how often.
 #[derive(Clone, Debug)]
-pub struct TimingRow {
-    /// The class of the kernel.
-    pub class: char,
-    /// The contender.
-    pub contender: String,
-    /// The case.
-    pub case: String,
-    /// The planted effect in per cent.
-    pub planted: u64,
-    /// Comparisons made.
+pub struct TimingRequest {
+    /// Comparisons for each kernel and planted effect.
     pub comparisons: usize,
-    /// Verdicts SLOWER: false alarms where nothing is planted, finds where something is.
-    pub slower: usize,
-    /// Verdicts FASTER: false alarms where nothing is planted, wrong signs where something is.
-    pub faster: usize,
-    /// Verdicts SAME.
-    pub same: usize,
-    /// 95 % intervals over all trials that hold the planted ratio.
-    pub covered: usize,
-    /// Seconds to the verdict, sorted.
-    pub seconds: Vec<f64>,
-    /// Detectable effects stated, as shares.
-    pub detectable: Vec<f64>,
+    /// Classes of kernels, by letter.
+    pub classes: String,
+    /// Only the kernels whose case contains this.
+    pub track: String,
+    /// Planted slowdowns in per cent.
+    pub planted: Vec<u64>,
+    /// Seconds after which a comparison starts no further trial.
+    pub seconds: f64,
+    /// Seed of inputs, layouts and orders.
+    pub seed: u64,
+    /// Highest path.
+    pub cap: Isa,
 }
 
-/// Runs `comparisons` live comparisons for each track and planted effect.
+/// Runs the comparisons, one kernel and effect after the other.
 ///
 /// # Errors
-/// If a kernel cannot be proven or fails while measured: then nothing can be said.
+/// If no kernel is asked for, or one cannot be proven or fails while measured: then nothing can
+/// be said.
 pub fn selftest_timing(
     arena: &Arena,
-    comparisons: usize,
-    classes: &str,
-    seed: u64,
-    cap: Isa,
+    request: &TimingRequest,
     listener: &dyn Listener,
-) -> Result<Vec<TimingRow>, EngineError> {
-    let mut rows = Vec::new();
-    for track in TRACKS.iter().filter(|track| classes.contains(track.class)) {
+) -> Result<Vec<TimedComparison>, EngineError> {
+    let asked = |track: &&Track| {
+        request.classes.contains(track.class) && track.case.contains(&request.track)
+    };
+    let mut comparisons = Vec::new();
+    for track in TRACKS.iter().filter(asked) {
         let case: Case = track.case.parse()?;
-        let who = ContenderId::native(track.kernel, cap);
-        for planted in PLANTED {
-            let base = || admit(arena, track, &case, &who, seed);
+        let who = ContenderId::native(track.kernel, request.cap);
+        for &planted in &request.planted {
             let slower = grown(&case, track.axis, planted);
-            let field = [base()?, admit(arena, track, &slower, &who, seed)?];
-            let mut row = TimingRow {
-                class: track.class,
-                contender: who.to_string(),
-                case: case.to_string(),
-                planted,
-                comparisons: 0,
-                slower: 0,
-                faster: 0,
-                same: 0,
-                covered: 0,
-                seconds: Vec::new(),
-                detectable: Vec::new(),
-            };
-            for number in 0..comparisons {
-                let seed = proofmark_tensor::mix(seed, planted, number as u64);
-                one(&field, track, planted, seed, &mut row)?;
+            let base = admit(arena, track, &case, &who, request.seed)?;
+            let field = [base, admit(arena, track, &slower, &who, request.seed)?];
+            for number in 0..request.comparisons {
+                let compared = one(&field, track, request, planted, number)?;
+                listener.hear(&Event::Note(format!(
+                    "{} {} +{planted} %, {} of {}: {} {:.4} in {:.1} s",
+                    track.class,
+                    track.case,
+                    number + 1,
+                    request.comparisons,
+                    compared.verdict.name(),
+                    compared.ratio,
+                    compared.seconds
+                )));
+                comparisons.push(compared);
             }
-            row.seconds.sort_by(f64::total_cmp);
-            listener.hear(&Event::Note(format!(
-                "{} {} +{planted} %: {} slower, {} faster, {} same of {}",
-                row.class, row.case, row.slower, row.faster, row.same, row.comparisons
-            )));
-            rows.push(row);
         }
     }
-    Ok(rows)
+    if comparisons.is_empty() {
+        let known: Vec<&str> = TRACKS.iter().map(|track| track.case).collect();
+        let message = format!("no kernel is asked for; there are {}", known.join(", "));
+        return Err(EngineError::Nothing(message));
+    }
+    Ok(comparisons)
 }
 
 fn one(
     field: &[Proven<'_>; 2],
     track: &Track,
+    request: &TimingRequest,
     planted: u64,
-    seed: u64,
-    row: &mut TimingRow,
-) -> Result<(), EngineError> {
+    number: usize,
+) -> Result<TimedComparison, EngineError> {
+    let seed = proofmark_tensor::mix(request.seed, planted, number as u64);
+    let budget_ns = (request.seconds * 1e9) as u64;
+    let rules = RaceRules { budget_ns, ..RaceRules::standard(seed) };
     let looks = if track.class == 'S' { Looks::short() } else { Looks::long() };
-    let rules = RaceRules { budget_ns: SECONDS * 1_000_000_000, ..RaceRules::standard(seed) };
+    let first_look = looks.at()[0] as usize;
     let stopping = Stopping::with_looks(looks);
     let (race, ruling) = rule(field, &rules, &stopping, &MonotonicClock)
         .map_err(|fault| EngineError::Nothing(fault.to_string()))?;
-    row.comparisons += 1;
-    match ruling.comparison.verdict {
-        Verdict::Slower => row.slower += 1,
-        Verdict::Faster => row.faster += 1,
-        Verdict::Same => row.same += 1,
-        Verdict::Undecided => {}
-    }
-    let truth = 1.0 + planted as f64 / 100.0;
-    let holds = |low: f64, high: f64| (low..=high).contains(&truth);
-    let interval = compare(&race, 0, 1, 0.95).map(|comparison| comparison.ratio);
-    row.covered += usize::from(interval.is_some_and(|interval| holds(interval.low, interval.high)));
-    row.seconds.push(ruling.seconds);
-    row.detectable.extend(ruling.detectable);
-    Ok(())
+    let fixed = ratio_of_first(&race, 0, 1, first_look, CONFIDENCE);
+    let ratio = ruling.comparison.ratio;
+    Ok(TimedComparison {
+        class: track.class,
+        contender: field[0].contender().to_string(),
+        case: track.case.to_owned(),
+        planted_percent: planted,
+        number,
+        verdict: ruling.comparison.verdict,
+        ratio: ratio.estimate,
+        low: ratio.low,
+        high: ratio.high,
+        fixed_low: fixed.map(|interval| interval.low),
+        fixed_high: fixed.map(|interval| interval.high),
+        trials: ruling.comparison.trials,
+        seconds: ruling.seconds,
+        detectable_percent: ruling.detectable.map(|share| 100.0 * share),
+    })
 }
 
 /// The case with so many per cent more along an axis.

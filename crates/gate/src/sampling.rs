@@ -7,25 +7,35 @@ use proofmark_tensor::mix;
 /// Operations the oracle may spend on one output.
 const ORACLE_OPERATIONS: u64 = 30_000_000;
 
-/// The same for an output that is checked between timed batches.
+/// The same for an output that is checked between trials.
 const SPOT_CHECK_OPERATIONS: u64 = 2_000_000;
+
+/// Operations that judging one element is worth, however cheap its own arithmetic.
+const JUDGING_OPERATIONS: u64 = 64;
 
 /// Every element where that is affordable; else the edges of rows, columns and common tiles, and
 /// samples drawn from the seed.
 pub(crate) fn want(op: &dyn Op, case: &Case, output: &Operand, seed: u64) -> Want {
-    within(ORACLE_OPERATIONS, op, case, output, seed)
+    within(ORACLE_OPERATIONS, 1, op, case, output, seed)
 }
 
-/// The same within the smaller budget of a check between timed batches.
+/// The same within the smaller budget of a check between trials.
 pub(crate) fn spot_check(op: &dyn Op, case: &Case, output: &Operand, seed: u64) -> Want {
-    within(SPOT_CHECK_OPERATIONS, op, case, output, seed)
+    within(SPOT_CHECK_OPERATIONS, JUDGING_OPERATIONS, op, case, output, seed)
 }
 
-fn within(budget: u64, op: &dyn Op, case: &Case, output: &Operand, seed: u64) -> Want {
+fn within(
+    budget: u64,
+    least_each: u64,
+    op: &dyn Op,
+    case: &Case,
+    output: &Operand,
+    seed: u64,
+) -> Want {
     let layout = output.layout();
     let (rows, cols) = (layout.rows(), layout.cols());
     let elements = (rows * cols).max(1) as u64;
-    let each = (op.work(case).flops / elements).max(1);
+    let each = (op.work(case).flops / elements).max(least_each);
     let affordable = (budget / each).max(256);
     if elements <= affordable {
         return Want::all();

@@ -149,10 +149,9 @@ pub(crate) fn values(signature: &Signature, filling: &Filling, seed: u64) -> Val
         if operand.role == Role::Output {
             return Vec::new();
         }
-        let cols = operand.layout().cols();
-        let value =
-            |index| filling.fills[i].value(operand.dtype, seed, i as u64, index as u64, cols);
-        (0..operand.len()).map(value).collect()
+        let layout = operand.layout();
+        let shape = (layout.rows(), layout.cols());
+        filling.fills[i].values(operand.dtype, seed, i as u64, shape)
     };
     Values { tensors: signature.operands().iter().enumerate().map(fill).collect() }
 }

@@ -1,12 +1,13 @@
 //! Times proven contenders side by side.
 //!
 //! A race is made of trials (fresh worker processes, one random layout for all arms), a trial of
-//! blocks (ABBA or BAAB, or their like for more arms), a block of slices (timed batches of
-//! about 100 µs). Exactly one worker runs at a time; the others sleep on a futex.
+//! blocks (ABBA or BAAB, or their like for more arms; ABABAB for long calls), a block of slices
+//! (timed batches of about 100 µs, or one long call). Exactly one worker runs at a time; the others sleep on a futex.
 #![forbid(unsafe_code)]
 
 mod clock;
 mod order;
+mod pace;
 mod race;
 mod rules;
 mod ruling;
@@ -19,4 +20,4 @@ pub use clock::{Clock, MonotonicClock};
 pub use race::{RaceFault, race};
 pub use rules::RaceRules;
 pub use ruling::{rule, ruling_of};
-pub use summary::{compare, time_of_call};
+pub use summary::{compare, ratio_of_first, time_of_call};

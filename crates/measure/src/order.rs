@@ -6,11 +6,25 @@ use proofmark_stats::Stream;
 ///
 /// Each arm's two positions add up to the same sum, so a drift that is linear over the block
 /// cancels from every pair of arms.
-pub(crate) fn block_order(arms: usize, stream: &mut Stream) -> Vec<usize> {
-    let mut order: Vec<usize> = (0..arms).collect();
-    stream.shuffle(&mut order);
+pub(crate) fn mirrored(arms: usize, stream: &mut Stream) -> Vec<usize> {
+    let mut order = drawn(arms, stream);
     let back: Vec<usize> = order.iter().rev().copied().collect();
     order.extend(back);
+    order
+}
+
+/// A random order of the arms, so many times: ABABAB or BABABA for two arms.
+///
+/// A drift moves every pair of a block the same way, and the pairs of the next block, whose order
+/// is drawn anew, as likely the other way.
+pub(crate) fn repeated(arms: usize, times: usize, stream: &mut Stream) -> Vec<usize> {
+    drawn(arms, stream).repeat(times)
+}
+
+/// A random order of the arms.
+pub(crate) fn drawn(arms: usize, stream: &mut Stream) -> Vec<usize> {
+    let mut order: Vec<usize> = (0..arms).collect();
+    stream.shuffle(&mut order);
     order
 }
 
@@ -22,7 +36,7 @@ mod tests {
     fn both_positions_of_an_arm_add_up_to_the_same() {
         let mut stream = Stream::new(3);
         for arms in 1..6 {
-            let order = block_order(arms, &mut stream);
+            let order = mirrored(arms, &mut stream);
             for arm in 0..arms {
                 let sum: usize =
                     order.iter().enumerate().filter(|(_, a)| **a == arm).map(|(p, _)| p).sum();
@@ -32,10 +46,13 @@ mod tests {
     }
 
     #[test]
-    fn two_arms_run_abba_and_baab() {
+    fn two_arms_run_abba_and_baab_or_abab_and_baba() {
         let mut stream = Stream::new(1);
-        let seen: std::collections::BTreeSet<Vec<usize>> =
-            (0..64).map(|_| block_order(2, &mut stream)).collect();
-        assert_eq!(seen.into_iter().collect::<Vec<_>>(), [vec![0, 1, 1, 0], vec![1, 0, 0, 1]]);
+        let mut seen = |draw: fn(&mut Stream) -> Vec<usize>| -> Vec<Vec<usize>> {
+            let seen: std::collections::BTreeSet<_> = (0..64).map(|_| draw(&mut stream)).collect();
+            seen.into_iter().collect()
+        };
+        assert_eq!(seen(|stream| mirrored(2, stream)), [vec![0, 1, 1, 0], vec![1, 0, 0, 1]]);
+        assert_eq!(seen(|stream| repeated(2, 2, stream)), [vec![0, 1, 0, 1], vec![1, 0, 1, 0]]);
     }
 }

@@ -1,7 +1,8 @@
 //! The race: trials of fresh workers, blocks of interleaved slices, every slice kept.
 
 use crate::clock::Clock;
-use crate::order::block_order;
+use crate::order::drawn;
+use crate::pace::{MOST_CALLS, Pace};
 use crate::rules::RaceRules;
 use crate::stable::{Heat, Stable, Workers};
 use crate::summary::{compare, time_of_call};
@@ -23,11 +24,6 @@ pub struct RaceFault {
     pub reason: String,
 }
 
-/// Greatest number of calls in a slice.
-const MOST_CALLS: f64 = (1 << 20) as f64;
-/// A call of so many slices is long, and gets so many blocks in a trial.
-const LONG_CALL_SLICES: f64 = 5.0;
-const LONG_CALL_BLOCKS: u32 = 6;
 /// A slice's outer time may exceed the worker's own by the hand-over and what the machine steals;
 /// the worker's own may exceed the outer by clock reads at the most.
 const CLOCK_READS_NS: u64 = 20_000;
@@ -128,31 +124,27 @@ fn run_trial(
     stream: &mut Stream,
 ) -> Result<(), RaceFault> {
     let arms = fastest.len();
-    for (arm, fastest) in fastest.iter_mut().enumerate() {
-        *fastest = fastest.min(warm_up(heat, arm, rules)?);
+    for arm in drawn(arms, stream) {
+        fastest[arm] = fastest[arm].min(warm_up(heat, arm, rules)?);
     }
-    // The fastest call seen so far sets the count: a moment in which the machine was slow must
-    // not make the slices of a whole trial short.
-    let fitting = |each: &f64| (rules.slice_ns as f64 / each).clamp(1.0, MOST_CALLS) as u32;
-    let mut calls: Vec<u32> = fastest.iter().map(fitting).collect();
-    // Arms of like speed share the count, so that rounding of counts favours nobody.
-    let (least, most) = (calls.iter().min().copied(), calls.iter().max().copied());
-    if let (Some(least), Some(most)) = (least, most)
-        && most <= 4 * least
-    {
-        calls.fill(least);
+    let pace = Pace::of(fastest, rules);
+    // Who was warmed up first has cooled when the last one is done, by several per cent for the
+    // first calls of a large case: rounds that nobody counts bring all arms to the same state.
+    for _ in 0..pace.run_in {
+        for arm in drawn(arms, stream) {
+            heat.batch(arm, 0, pace.calls[arm])?;
+        }
     }
-    // A call that is many slices long leaves room for few; a trial must stay short.
-    let long = fastest.iter().any(|&each| each > LONG_CALL_SLICES * rules.slice_ns as f64);
-    let blocks = if long { rules.blocks.min(LONG_CALL_BLOCKS) } else { rules.blocks };
-    for block in 0..blocks {
-        for (position, arm) in block_order(arms, stream).into_iter().enumerate() {
-            // The arm before has left its own data in the caches: one untimed call makes every
-            // slice start alike, whoever came before, long calls included.
-            let ran = heat.batch(arm, 1, calls[arm])?;
+    for number in 0..pace.blocks {
+        let block = pace.block(stream);
+        if let Some(arm) = block.opening {
+            heat.batch(arm, 0, 1)?;
+        }
+        for (position, arm) in block.order.into_iter().enumerate() {
+            let calls = pace.calls[arm];
+            let ran = heat.batch(arm, block.prime, calls)?;
             believable(race, arm, &ran)?;
-            let position = position as u32;
-            race.slices.push(slice(trial, block, position, arm as u32, calls[arm], &ran));
+            race.slices.push(slice(trial, number, position as u32, arm as u32, calls, &ran));
         }
     }
     for arm in 0..arms {

@@ -74,6 +74,21 @@ pub fn compare(race: &Race, base: u32, arm: u32, confidence: f64) -> Option<Comp
     Some(comparison(race, base, &interval, confidence, decision, trials))
 }
 
+/// The ratio of two arms from the first so many trials alone: an interval whose size nobody chose
+/// after seeing the data.
+pub fn ratio_of_first(
+    race: &Race,
+    base: u32,
+    arm: u32,
+    trials: usize,
+    confidence: f64,
+) -> Option<Interval> {
+    let (effects, errors) = trial_values(race, base, arm);
+    let interval = ratio_interval(effects.get(..trials)?, errors.get(..trials)?, confidence)?;
+    let RatioInterval { ratio: estimate, low, high, .. } = interval;
+    Some(Interval { estimate, low, high, confidence })
+}
+
 /// A comparison in the words of records.
 pub(crate) fn comparison(
     race: &Race,

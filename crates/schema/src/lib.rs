@@ -18,6 +18,7 @@ pub mod quantity;
 pub mod race;
 pub mod real;
 pub mod record;
+pub mod timing;
 pub mod version;
 pub mod wire;
 pub mod work;

@@ -65,6 +65,9 @@ fn timed(page: &HandOver, kernel: &dyn Kernel, call: &mut Call<'_>) -> Result<()
     let (prime, calls) = (page.prime.load(Relaxed), page.calls.load(Relaxed));
     let checks_each = page.options.load(Relaxed) & option::CHECK_EACH_CALL != 0;
     let last = prime.saturating_add(calls);
+    // The supervisor has woken this process and is about to sleep: on the same processor it would
+    // interrupt the first timed call to do so.
+    std::thread::yield_now();
     processor::reset();
     // What a clean state shows is no kernel's doing: some processors call registers in use that
     // are not.

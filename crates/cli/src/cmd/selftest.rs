@@ -6,9 +6,10 @@ use crate::output::{Failure, Format, print_document};
 use crate::progress::Progress;
 use clap::{Args, Subcommand};
 use proofmark_engine::{
-    OpSelfTest, OtherGateCount, TimingRow, other_gate_names, selftest_gate, selftest_timing,
+    OpSelfTest, OtherGateCount, PLANTED, TimingRequest, other_gate_names, selftest_gate,
+    selftest_timing,
 };
-use proofmark_report::reports::{self, SelftestRow, TimingLine};
+use proofmark_report::reports::{self, SelftestRow};
 
 /// Arguments of `selftest`.
 #[derive(Args)]
@@ -49,6 +50,16 @@ struct Timing {
     /// Classes of kernels: S within the cache, M streaming, T all processors, L long calls
     #[arg(long, default_value = "SMTL")]
     classes: String,
+    /// Only kernels whose case contains this text
+    #[arg(long, default_value = "")]
+    track: String,
+    /// Planted slowdowns in per cent, at most 5; 0 is the same code twice
+    #[arg(long, value_delimiter = ',', default_values_t = PLANTED,
+          value_parser = clap::value_parser!(u64).range(0..=5))]
+    planted: Vec<u64>,
+    /// Seconds after which a comparison starts no further trial
+    #[arg(long, default_value_t = 30.0)]
+    seconds: f64,
     /// Seed of inputs, layouts and orders
     #[arg(long, default_value_t = DEFAULT_SEED)]
     seed: u64,
@@ -72,36 +83,19 @@ impl Selftest {
 impl Timing {
     fn run(&self) -> Result<u8, Failure> {
         let progress = Progress::new(self.quiet);
-        let comparisons = usize::from(self.comparisons);
-        let (classes, seed) = (&self.classes, self.seed);
-        let rows = selftest_timing(&arena()?, comparisons, classes, seed, cap()?, &progress)?;
+        let request = TimingRequest {
+            comparisons: usize::from(self.comparisons),
+            classes: self.classes.clone(),
+            track: self.track.clone(),
+            planted: self.planted.clone(),
+            seconds: self.seconds,
+            seed: self.seed,
+            cap: cap()?,
+        };
+        let comparisons = selftest_timing(&arena()?, &request, &progress)?;
         progress.finish();
-        let lines: Vec<TimingLine> = rows.iter().map(timing_line).collect();
-        print_document(self.format, &reports::timing(&lines))?;
+        print_document(self.format, &reports::timing(&comparisons))?;
         Ok(exit::PASS)
-    }
-}
-
-fn timing_line(row: &TimingRow) -> TimingLine {
-    let at = |share: f64| {
-        let last = row.seconds.len().saturating_sub(1) as f64;
-        row.seconds.get((share * last).round() as usize).copied().unwrap_or(0.0)
-    };
-    let mut detectable = row.detectable.clone();
-    detectable.sort_by(f64::total_cmp);
-    TimingLine {
-        class: row.class,
-        contender: row.contender.clone(),
-        case: row.case.clone(),
-        planted_percent: row.planted,
-        comparisons: row.comparisons,
-        slower: row.slower,
-        faster: row.faster,
-        same: row.same,
-        covered: row.covered,
-        seconds_median: at(0.5),
-        seconds_p90: at(0.9),
-        detectable_percent: detectable.get(detectable.len() / 2).map(|share| 100.0 * share),
     }
 }
 

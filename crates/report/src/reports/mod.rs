@@ -20,4 +20,4 @@ pub use machine::machine;
 pub use plan::plan;
 pub use prove::{ProveRow, prove};
 pub use selftest::{OtherGateCount, SelftestRow, selftest};
-pub use timing::{TimingLine, timing};
+pub use timing::timing;

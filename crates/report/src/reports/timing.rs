@@ -2,36 +2,28 @@
 
 use crate::document::{Cell, Column, Document};
 use proofmark_schema::quantity::three_digits;
+use proofmark_schema::race::Verdict;
+use proofmark_schema::timing::TimedComparison;
 use serde::Serialize;
 use serde_json::{Map, Value, json};
+use std::collections::BTreeSet;
 
-/// The comparisons of one kernel with one planted effect.
+/// The comparisons of one kernel with one planted effect, counted.
 #[derive(Clone, Debug, Serialize)]
-pub struct TimingLine {
-    /// `S`, `M`, `T` or `L`.
-    pub class: char,
-    /// The contender.
-    pub contender: String,
-    /// The case.
-    pub case: String,
-    /// Planted effect in per cent.
-    pub planted_percent: u64,
-    /// Comparisons made.
-    pub comparisons: usize,
-    /// Verdicts SLOWER.
-    pub slower: usize,
-    /// Verdicts FASTER.
-    pub faster: usize,
-    /// Verdicts SAME.
-    pub same: usize,
-    /// 95 % intervals that hold the planted ratio.
-    pub covered: usize,
-    /// Median seconds to the verdict.
-    pub seconds_median: f64,
-    /// Ninth decile of seconds to the verdict.
-    pub seconds_p90: f64,
-    /// Median of the effects that were stated as detectable, in per cent.
-    pub detectable_percent: Option<f64>,
+struct Row {
+    class: char,
+    contender: String,
+    case: String,
+    planted_percent: u64,
+    comparisons: usize,
+    slower: usize,
+    faster: usize,
+    same: usize,
+    covered: usize,
+    intervals: usize,
+    seconds_median: f64,
+    seconds_p90: f64,
+    detectable_percent: Option<f64>,
 }
 
 const COLUMNS: [Column; 10] = [
@@ -47,41 +39,78 @@ const COLUMNS: [Column; 10] = [
     Column::right("s med/p90", 1),
 ];
 
-/// The document of a timing self-test.
-pub fn timing(lines: &[TimingLine]) -> Document {
-    let same_code = || lines.iter().filter(|line| line.planted_percent == 0);
-    let comparisons: usize = same_code().map(|line| line.comparisons).sum();
-    let alarms: usize = same_code().map(|line| line.slower + line.faster).sum();
-    let all: usize = lines.iter().map(|line| line.comparisons).sum();
-    let covered: usize = lines.iter().map(|line| line.covered).sum();
-    let smallest = same_code().filter_map(|line| line.detectable_percent).reduce(f64::max);
+/// The document of a timing self-test; its lines are the comparisons.
+pub fn timing(comparisons: &[TimedComparison]) -> Document {
+    let rows = rows(comparisons);
+    let same_code = || rows.iter().filter(|row| row.planted_percent == 0);
+    let tried: usize = same_code().map(|row| row.comparisons).sum();
+    let alarms: usize = same_code().map(|row| row.slower + row.faster).sum();
+    let intervals: usize = rows.iter().map(|row| row.intervals).sum();
+    let covered: usize = rows.iter().map(|row| row.covered).sum();
+    let smallest = same_code().filter_map(|row| row.detectable_percent).reduce(f64::max);
     let data = json!({
-        "comparisons": comparisons,
+        "comparisons": tried,
         "false_alarms": alarms,
-        "power": power(lines),
-        "coverage": share(covered, all),
+        "power": power(&rows),
+        "coverage": share(covered, intervals),
         "smallest_detectable_percent": smallest,
-        "rows": lines,
+        "rows": rows,
+        "each": comparisons,
     });
-    let mut document = Document::new("Self-test of the race", data, "rows");
-    document.table("", &COLUMNS, lines.iter().map(cells).collect());
+    let mut document = Document::new("Self-test of the race", data, "each");
+    document.table("", &COLUMNS, rows.iter().map(cells).collect());
     document.text(format!(
-        "{alarms} false alarms in {comparisons} comparisons of the same code; {covered} of {all} \
+        "{alarms} false alarms in {tried} comparisons of the same code; {covered} of {intervals} \
          95 % intervals held the planted ratio"
     ));
     document
 }
 
+/// Comparisons of one kernel and effect, together, in the order they came.
+fn rows(comparisons: &[TimedComparison]) -> Vec<Row> {
+    let alike = |a: &TimedComparison, b: &TimedComparison| {
+        (&a.contender, &a.case, a.planted_percent) == (&b.contender, &b.case, b.planted_percent)
+    };
+    comparisons.chunk_by(alike).map(row).collect()
+}
+
+fn row(comparisons: &[TimedComparison]) -> Row {
+    let first = &comparisons[0];
+    let count = |verdict: Verdict| comparisons.iter().filter(|c| c.verdict == verdict).count();
+    let covered: Vec<bool> = comparisons.iter().filter_map(TimedComparison::is_covered).collect();
+    let seconds = |share: f64| quantile(comparisons.iter().map(|c| c.seconds), share);
+    Row {
+        class: first.class,
+        contender: first.contender.clone(),
+        case: first.case.clone(),
+        planted_percent: first.planted_percent,
+        comparisons: comparisons.len(),
+        slower: count(Verdict::Slower),
+        faster: count(Verdict::Faster),
+        same: count(Verdict::Same),
+        covered: covered.iter().filter(|&&held| held).count(),
+        intervals: covered.len(),
+        seconds_median: seconds(0.5).unwrap_or(0.0),
+        seconds_p90: seconds(0.9).unwrap_or(0.0),
+        detectable_percent: quantile(comparisons.iter().filter_map(|c| c.detectable_percent), 0.5),
+    }
+}
+
+/// The value that this share of the others lies below, to the nearest of them.
+fn quantile(values: impl Iterator<Item = f64>, share: f64) -> Option<f64> {
+    let mut values: Vec<f64> = values.collect();
+    values.sort_by(f64::total_cmp);
+    values.get((share * values.len().saturating_sub(1) as f64).round() as usize).copied()
+}
+
 /// By planted per cent: the share of comparisons that found it, over all kernels.
-fn power(lines: &[TimingLine]) -> Value {
+fn power(rows: &[Row]) -> Value {
+    let planted: BTreeSet<u64> = rows.iter().map(|row| row.planted_percent).collect();
     let mut power = Map::new();
-    let mut planted: Vec<u64> = lines.iter().map(|line| line.planted_percent).collect();
-    planted.sort_unstable();
-    planted.dedup();
     for percent in planted.into_iter().filter(|&percent| percent > 0) {
-        let of = || lines.iter().filter(|line| line.planted_percent == percent);
-        let found = of().map(|line| line.slower).sum();
-        let all = of().map(|line| line.comparisons).sum();
+        let of = || rows.iter().filter(|row| row.planted_percent == percent);
+        let found = of().map(|row| row.slower).sum();
+        let all = of().map(|row| row.comparisons).sum();
         power.insert(percent.to_string(), share(found, all));
     }
     Value::Object(power)
@@ -91,19 +120,18 @@ fn share(part: usize, all: usize) -> Value {
     if all == 0 { Value::Null } else { json!(part as f64 / all as f64) }
 }
 
-fn cells(line: &TimingLine) -> Vec<Cell> {
-    let seconds =
-        format!("{}/{}", three_digits(line.seconds_median), three_digits(line.seconds_p90));
+fn cells(row: &Row) -> Vec<Cell> {
+    let seconds = format!("{}/{}", three_digits(row.seconds_median), three_digits(row.seconds_p90));
     vec![
-        Cell::plain(line.class.to_string()),
-        Cell::plain(&line.contender),
-        Cell::plain(&line.case),
-        Cell::plain(format!("+{} %", line.planted_percent)),
-        Cell::plain(line.comparisons.to_string()),
-        Cell::plain(line.slower.to_string()),
-        Cell::plain(line.faster.to_string()),
-        Cell::plain(line.same.to_string()),
-        Cell::plain(line.covered.to_string()),
+        Cell::plain(row.class.to_string()),
+        Cell::plain(&row.contender),
+        Cell::plain(&row.case),
+        Cell::plain(format!("+{} %", row.planted_percent)),
+        Cell::plain(row.comparisons.to_string()),
+        Cell::plain(row.slower.to_string()),
+        Cell::plain(row.faster.to_string()),
+        Cell::plain(row.same.to_string()),
+        Cell::plain(format!("{}/{}", row.covered, row.intervals)),
         Cell::plain(seconds),
     ]
 }
@@ -112,29 +140,46 @@ fn cells(line: &TimingLine) -> Vec<Cell> {
 mod tests {
     use super::*;
 
-    fn line(planted_percent: u64, slower: usize, covered: usize) -> TimingLine {
-        TimingLine {
+    fn compared(planted_percent: u64, verdict: Verdict, ratio: f64) -> TimedComparison {
+        TimedComparison {
             class: 'S',
             contender: "native/simd@avx2".to_owned(),
             case: "add:f32[b=1,s=1,d=8]".to_owned(),
             planted_percent,
-            comparisons: 10,
-            slower,
-            faster: 0,
-            same: 10 - slower,
-            covered,
-            seconds_median: 0.3,
-            seconds_p90: 0.9,
+            number: 0,
+            verdict,
+            ratio,
+            low: ratio - 0.005,
+            high: ratio + 0.005,
+            fixed_low: Some(ratio - 0.005),
+            fixed_high: Some(ratio + 0.005),
+            trials: 6,
+            seconds: 0.3,
             detectable_percent: Some(0.8),
         }
     }
 
     #[test]
     fn alarms_power_and_coverage_are_counted_apart() {
-        let data = timing(&[line(0, 1, 9), line(2, 9, 10), line(2, 10, 10)]).data;
-        assert_eq!(data["comparisons"], 10);
-        assert_eq!(data["false_alarms"], 1);
-        assert_eq!(data["power"]["2"], 0.95);
-        assert_eq!(data["coverage"], 29.0 / 30.0);
+        let document = timing(&[
+            compared(0, Verdict::Same, 1.0),
+            compared(0, Verdict::Slower, 1.01),
+            compared(2, Verdict::Slower, 1.02),
+            compared(2, Verdict::Undecided, 1.018),
+            compared(2, Verdict::Faster, 0.98),
+        ]);
+        assert_eq!(document.data["comparisons"], 2);
+        assert_eq!(document.data["false_alarms"], 1);
+        assert_eq!(document.data["power"]["2"], 1.0 / 3.0);
+        assert_eq!(document.data["coverage"], 3.0 / 5.0);
+        assert_eq!(document.data["rows"].as_array().unwrap().len(), 2);
+        assert_eq!(document.data[document.lines].as_array().unwrap().len(), 5);
+    }
+
+    #[test]
+    fn quantiles_are_values_that_were_seen() {
+        assert_eq!(quantile([3.0, 1.0, 2.0].into_iter(), 0.5), Some(2.0));
+        assert_eq!(quantile([3.0, 1.0].into_iter(), 0.9), Some(3.0));
+        assert_eq!(quantile([].into_iter(), 0.9), None);
     }
 }

@@ -183,22 +183,42 @@ impl Fill {
         round_to(dtype, self.exact(Place { dtype, words, seed, index, row, col, cols }))
     }
 
+    /// The values of so many rows, rounded to the type, in logical order.
+    pub fn values(
+        &self,
+        dtype: DType,
+        seed: u64,
+        stream: u64,
+        (rows, cols): (usize, usize),
+    ) -> Vec<f64> {
+        let mut values = vec![0.0; rows * cols];
+        for (row, values) in values.chunks_exact_mut(cols.max(1)).enumerate() {
+            self.row(dtype, Stream::new(seed, stream), seed, row as u64, values);
+            values.iter_mut().for_each(|value| *value = round_to(dtype, *value));
+        }
+        values
+    }
+
     /// Writes every element of a tensor; padding between rows stays as it is.
     ///
     /// # Panics
     /// If the tensor is read-only.
     pub fn write(&self, tensor: &mut Tensor, seed: u64, stream: u64) {
-        let (dtype, columns) = (tensor.dtype, tensor.layout.cols());
-        let (words, cols) = (Stream::new(seed, stream), columns as u64);
-        let mut values = vec![0.0; columns];
+        let (dtype, words) = (tensor.dtype, Stream::new(seed, stream));
+        let mut values = vec![0.0; tensor.layout.cols()];
         tensor.for_each_row(|row, bytes| {
-            let row = row as u64;
-            for (col, value) in (0..cols).zip(&mut values) {
-                let index = row * cols + col;
-                *value = self.exact(Place { dtype, words, seed, index, row, col, cols });
-            }
+            self.row(dtype, words, seed, row as u64, &mut values);
             encode(dtype, &values, bytes);
         });
+    }
+
+    /// The values of one row before they are rounded.
+    fn row(&self, dtype: DType, words: Stream, seed: u64, row: u64, values: &mut [f64]) {
+        let cols = values.len() as u64;
+        for (col, value) in (0..cols).zip(values) {
+            let index = row * cols + col;
+            *value = self.exact(Place { dtype, words, seed, index, row, col, cols });
+        }
     }
 
     /// The value before it is rounded, within the range of the type.

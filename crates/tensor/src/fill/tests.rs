@@ -196,3 +196,15 @@ fn writing_a_tensor_gives_the_values_and_leaves_the_padding() {
         }
     }
 }
+
+#[test]
+fn values_by_row_are_the_values_one_by_one() {
+    for name in NAMES {
+        let fill: Fill = name.parse().unwrap();
+        for dtype in [DType::F32, DType::Bf16] {
+            let got = fill.values(dtype, 42, 3, (4, 13));
+            assert_eq!(got, values(name, dtype, 52, 13), "{name}");
+        }
+        assert!(fill.values(DType::F32, 42, 3, (4, 0)).is_empty());
+    }
+}

@@ -1,0 +1,111 @@
+//! How a trial is paced: calls in a slice, blocks in a trial, arms in a block.
+
+use crate::order::{mirrored, repeated};
+use crate::rules::RaceRules;
+use proofmark_stats::Stream;
+
+/// Greatest number of calls in a slice.
+pub(crate) const MOST_CALLS: f64 = (1 << 20) as f64;
+/// A call of so many slices is long.
+const LONG_CALL_SLICES: f64 = 5.0;
+/// Times that a block of long calls goes round all arms.
+const ROUNDS: usize = 3;
+/// What the timed calls of a trial of long calls take together, about as much as its start.
+const LONG_TRIAL_NS: f64 = 200e6;
+/// Untimed rounds before the first block at the most, and the time that rounds of long calls may take.
+const RUN_IN_ROUNDS: usize = 4;
+const RUN_IN_NS: f64 = 50e6;
+
+/// How one trial is run.
+pub(crate) struct Pace {
+    /// Timed calls in a slice of each arm.
+    pub(crate) calls: Vec<u32>,
+    /// Blocks.
+    pub(crate) blocks: u32,
+    /// Untimed rounds of all arms before the first block.
+    pub(crate) run_in: usize,
+    is_long: bool,
+}
+
+/// One block: who runs when.
+pub(crate) struct Block {
+    /// An arm that makes one untimed call first.
+    pub(crate) opening: Option<usize>,
+    /// Untimed calls of the same arm before each slice.
+    pub(crate) prime: u32,
+    /// The arms of the slices.
+    pub(crate) order: Vec<usize>,
+}
+
+impl Pace {
+    /// The pace for arms whose fastest calls took so many nanoseconds.
+    pub(crate) fn of(fastest: &[f64], rules: &RaceRules) -> Pace {
+        let slice = rules.slice_ns as f64;
+        // The fastest call seen so far sets the count: a moment in which the machine was slow
+        // must not make the slices of a whole trial short.
+        let fitting = |each: &f64| (slice / each).clamp(1.0, MOST_CALLS) as u32;
+        let mut calls: Vec<u32> = fastest.iter().map(fitting).collect();
+        // Arms of like speed share the count, so that rounding of counts favours nobody.
+        let (least, most) = (calls.iter().min().copied(), calls.iter().max().copied());
+        if let (Some(least), Some(most)) = (least, most)
+            && most <= 4 * least
+        {
+            calls.fill(least);
+        }
+        if fastest.iter().all(|&each| each <= LONG_CALL_SLICES * slice) {
+            return Pace { calls, blocks: rules.blocks, run_in: RUN_IN_ROUNDS, is_long: false };
+        }
+        let round: f64 = fastest.iter().zip(&calls).map(|(each, &n)| each * f64::from(n)).sum();
+        let blocks = (LONG_TRIAL_NS / round / ROUNDS as f64) as u32;
+        let run_in = ((RUN_IN_NS / round) as usize).clamp(1, RUN_IN_ROUNDS);
+        Pace { calls, blocks: blocks.clamp(1, rules.blocks), run_in, is_long: true }
+    }
+
+    /// Draws a block.
+    ///
+    /// The arm before has left its own data in the caches. Short slices are therefore each primed
+    /// by an untimed call. For long calls that would double the time and the distance between
+    /// neighbours: they go round instead, so that every slice follows another arm's.
+    pub(crate) fn block(&self, stream: &mut Stream) -> Block {
+        let arms = self.calls.len();
+        if self.is_long && arms > 1 {
+            let order = repeated(arms, ROUNDS, stream);
+            Block { opening: order.last().copied(), prime: 0, order }
+        } else {
+            Block { opening: None, prime: 1, order: mirrored(arms, stream) }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_short_slice_follows_a_call_of_its_own_arm() {
+        let pace = Pace::of(&[1e3, 2e3], &RaceRules::standard(1));
+        assert_eq!((pace.calls.as_slice(), pace.blocks), ([50, 50].as_slice(), 24));
+        let block = pace.block(&mut Stream::new(1));
+        assert_eq!((block.opening, block.prime), (None, 1));
+    }
+
+    #[test]
+    fn a_long_call_follows_one_of_another_arm() {
+        for arms in 2..5 {
+            let pace = Pace::of(&vec![2e6; arms], &RaceRules::standard(1));
+            let mut stream = Stream::new(7);
+            for _ in 0..20 {
+                let block = pace.block(&mut stream);
+                let ran: Vec<usize> = block.opening.into_iter().chain(block.order).collect();
+                assert_eq!((ran.len(), block.prime), (1 + ROUNDS * arms, 0));
+                assert!(ran.windows(2).all(|pair| pair[0] != pair[1]), "{ran:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn the_longer_the_call_the_fewer_blocks_but_one_at_the_least() {
+        let blocks = |each: f64| Pace::of(&[each; 2], &RaceRules::standard(1)).blocks;
+        assert_eq!((blocks(1e6), blocks(2e6), blocks(10e6), blocks(5e9)), (24, 16, 3, 1));
+    }
+}
