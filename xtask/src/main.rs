@@ -6,6 +6,7 @@
 mod arrows;
 mod check;
 mod deny;
+mod duel;
 mod metadata;
 mod smoke;
 mod tidy;
@@ -23,6 +24,7 @@ commands:
   arrows              fail on a dependency between crates that the table does not allow
   tidy                fail on a broken house rule (sizes, names, headers, unsafe, dead files)
   deny                fail on a licence, crate or source that deny.toml does not allow
+  duel ...            compare with other harnesses; `cargo xtask duel` says how; no part of CI
 ";
 
 /// Why a command failed, as a message to print; details are printed where they were found.
@@ -42,6 +44,7 @@ fn main() -> ExitCode {
         ["arrows"] => arrows::run(&root),
         ["tidy"] => tidy::run(&root),
         ["deny"] => deny::run(&root),
+        ["duel", ref rest @ ..] => duel::run(&root, rest),
         _ => {
             eprint!("{USAGE}");
             return ExitCode::from(2);

@@ -26,7 +26,7 @@ pub(super) fn check_places(file: &SourceFile) -> Vec<Violation> {
 fn is_place(file: &SourceFile) -> bool {
     let folders: Vec<&str> = file.folders().collect();
     match folders[..] {
-        ["crates", _, "tests", ..] => true,
+        ["crates", _, "tests", ..] | ["duel", "kernels", ..] => true,
         ["crates", name, ..] if CRATES.contains(&name) => true,
         ["crates", "ops", "src", ref inner @ ..] => {
             inner.first() == Some(&"blocks")
