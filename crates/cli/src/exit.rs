@@ -35,6 +35,14 @@ pub(crate) fn of_severity(severity: Option<Severity>) -> u8 {
     }
 }
 
+/// The code of a command that decides: what it could not decide is no pass.
+pub(crate) fn of_decision(severity: Severity) -> u8 {
+    match severity {
+        Severity::Undecided => UNDECIDED,
+        other => of_severity(Some(other)),
+    }
+}
+
 /// The code of the worst of some outcomes.
 pub(crate) fn of_outcomes(outcomes: impl Iterator<Item = Outcome>) -> u8 {
     let code = |outcome| match outcome {

@@ -22,7 +22,7 @@ struct Arguments {
 
 const AFTER_HELP: &str = "\
 Exit codes: 0 pass, 1 regression, 2 usage, 3 incorrect kernel, 4 integrity, 5 undecided,
-6 environment, 7 contender crashed or timed out, 70 our bug.
+6 environment, 7 contender crashed, timed out or did not build, 70 our bug.
 
 First steps:
   proofmark doctor                   may I trust this tool on this machine?
@@ -32,10 +32,12 @@ First steps:
 /// One line a command; each is a file in `cmd/`.
 #[derive(Subcommand)]
 enum Command {
+    /// Keep a worker program, to compare with it later
+    Baseline(cmd::baseline::Baseline),
     /// Measure proven contenders side by side
     Bench(Box<cmd::bench::Bench>),
-    /// Decide which of two contenders is faster
-    Compare(cmd::compare::Compare),
+    /// Decide which of two contenders, revisions or baselines is faster
+    Compare(Box<cmd::compare::Compare>),
     /// Say whether this machine can be measured on
     Doctor(cmd::doctor::Doctor),
     /// List ops with their axes, attributes, kernels and sizes
@@ -67,6 +69,7 @@ fn main() -> ExitCode {
     };
     // A bug must not look like a verdict: panics end with a code of their own.
     let run = std::panic::catch_unwind(|| match arguments.command {
+        Command::Baseline(command) => command.run(),
         Command::Bench(command) => command.run(),
         Command::Compare(command) => command.run(),
         Command::Doctor(command) => command.run(),

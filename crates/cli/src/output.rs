@@ -44,7 +44,7 @@ pub(crate) struct Failure {
 
 impl From<EngineError> for Failure {
     fn from(error: EngineError) -> Failure {
-        let code = if error.is_usage() { exit::USAGE } else { exit::ENVIRONMENT };
+        let code = error.severity().map_or(exit::USAGE, exit::of_decision);
         Failure { message: error.to_string(), hint: error.hint(), code }
     }
 }

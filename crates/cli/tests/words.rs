@@ -37,7 +37,18 @@ fn no_command_and_help_show_the_way() {
     assert_eq!(none.status.code(), Some(2));
     let help = proofmark(&["--help"]);
     assert_eq!(help.status.code(), Some(0));
-    for word in ["bench", "doctor", "list", "machine", "prove", "repro", "selftest", "Exit codes"] {
+    for word in [
+        "baseline",
+        "bench",
+        "compare",
+        "doctor",
+        "list",
+        "machine",
+        "prove",
+        "repro",
+        "selftest",
+        "Exit codes",
+    ] {
         assert!(out(&help).contains(word), "{word}");
     }
     assert!(!out(&help).contains("__worker"));
@@ -179,10 +190,14 @@ fn the_cap_on_instruction_sets_is_kept() {
 #[test]
 fn a_wrong_kernel_is_refused_before_it_is_compared() {
     let case = "softmax:f32[b=1,s=4,d=40]";
-    let output = proofmark(&["compare", "native/scalar", "mutant/exp_by_bits", "--case", case]);
+    let folder = tempfile::tempdir().unwrap();
+    let store = folder.path().to_str().unwrap();
+    let compare =
+        |other| proofmark(&["compare", "native/scalar", other, "--case", case, "--store", store]);
+    let output = compare("mutant/exp_by_bits");
     assert_eq!(output.status.code(), Some(3), "{}", talk(&output));
     assert!(out(&output).contains("WRONG"), "{}", out(&output));
-    let output = proofmark(&["compare", "native/scalar", "native/nobody", "--case", case]);
+    let output = compare("native/nobody");
     assert_eq!(output.status.code(), Some(6), "{}", out(&output));
 }
 

@@ -82,6 +82,9 @@ impl Bench<'_> {
     /// If there is no such run or the store fails.
     pub fn resume(&self, run: &str) -> Result<(String, Vec<Record>), EngineError> {
         let plan = self.store.load(run)?.plan;
+        if plan.budget == crate::compare::BUDGET {
+            return Err(EngineError::NotABench(run.to_owned()));
+        }
         let (writer, done) = self.store.resume(run)?;
         if writer.cut_bytes() > 0 {
             let cut = writer.cut_bytes();
@@ -166,7 +169,7 @@ impl Bench<'_> {
                 records.push(record(run, entry, item, proven.contender(), receipt, judged));
             }
         }
-        Ok(ItemEntry { item: item.index, race: raced, records })
+        Ok(ItemEntry { item: item.index, race: raced, decided: None, records })
     }
 
     /// Certifies a contender on its op's portfolio, once in a run, and proves the item's case.
@@ -228,7 +231,7 @@ impl Bench<'_> {
     }
 }
 
-fn refused_while_measured(mut proof: Proof, fault: &RaceFault) -> Proof {
+pub(crate) fn refused_while_measured(mut proof: Proof, fault: &RaceFault) -> Proof {
     let is_wrong = fault.reason.starts_with("timed output");
     proof.outcome = if is_wrong { Outcome::Wrong } else { Outcome::Crashed };
     let (case, who) = (&proof.case, &proof.contender);
@@ -247,7 +250,7 @@ fn refused_while_measured(mut proof: Proof, fault: &RaceFault) -> Proof {
     proof
 }
 
-fn performance(
+pub(crate) fn performance(
     race: &Race,
     arm: usize,
     entry: &Entry,
@@ -279,7 +282,7 @@ fn performance(
     })
 }
 
-fn record(
+pub(crate) fn record(
     run: &str,
     entry: &Entry,
     item: &Item,

@@ -1,8 +1,11 @@
 //! What can go wrong before and around a run, with what to do about it.
 
 use proofmark_contract::BadCase;
+use proofmark_schema::FORMAT_VERSION;
 use proofmark_schema::case::ParseCaseError;
+use proofmark_schema::finding::Severity;
 use proofmark_store::StoreError;
+use std::path::PathBuf;
 
 /// Why a request cannot be carried out.
 #[derive(Debug, thiserror::Error)]
@@ -50,6 +53,87 @@ pub enum EngineError {
     /// `PROOFMARK_ISA` names a level that does not exist or that the processor lacks.
     #[error("{0}")]
     Isa(String),
+    /// A text is no side of a comparison.
+    #[error("`{text}` is no arm of a comparison")]
+    Arm {
+        /// What was written.
+        text: String,
+        /// The prefix that may be meant.
+        nearest: Option<String>,
+    },
+    /// Nobody said which contender.
+    #[error("{0} does not say which contender is meant")]
+    NoContender(String),
+    /// Stored numbers cannot be run.
+    #[error("{0} has numbers only: there is no program to run again")]
+    OnlyNumbers(String),
+    /// A run of `compare` cannot be resumed as a table.
+    #[error("run {0} is a comparison: `bench` cannot go on with it")]
+    NotABench(String),
+    /// The folder belongs to no git repository.
+    #[error("{} is in no git repository: {said}", path.display())]
+    NoRepository {
+        /// The folder.
+        path: PathBuf,
+        /// What git said.
+        said: String,
+    },
+    /// Git does not know the revision.
+    #[error("there is no revision `{revision}` in {}", top.display())]
+    NoRevision {
+        /// What was asked for.
+        revision: String,
+        /// The repository.
+        top: PathBuf,
+    },
+    /// No package, or several, say which program is the worker.
+    #[error("{} in {} says which program is its worker", said_by(packages), top.display())]
+    NoWorker {
+        /// The repository.
+        top: PathBuf,
+        /// The packages that say so.
+        packages: Vec<String>,
+    },
+    /// A revision does not build.
+    #[error("rev:{revision} does not build:\n{said}")]
+    Build {
+        /// The revision.
+        revision: String,
+        /// The last lines of cargo's output.
+        said: String,
+    },
+    /// A program does not do what a worker does first.
+    #[error("the program of {arm} is no worker that speaks format {FORMAT_VERSION}: {said}")]
+    NoGreeting {
+        /// The arm.
+        arm: String,
+        /// What happened instead.
+        said: String,
+    },
+    /// An artefact speaks another format.
+    #[error("the program of {arm} speaks format {format}; this version speaks {FORMAT_VERSION}")]
+    OtherFormat {
+        /// The arm.
+        arm: String,
+        /// Its format.
+        format: u32,
+    },
+    /// Git or cargo refused.
+    #[error("`{what}` failed: {said}")]
+    Command {
+        /// What was run.
+        what: String,
+        /// The last lines of what it said.
+        said: String,
+    },
+    /// Git or cargo could not be started.
+    #[error("cannot start `{what}`: {said}")]
+    Start {
+        /// What was to be run.
+        what: String,
+        /// What the system said.
+        said: String,
+    },
     /// The store failed.
     #[error(transparent)]
     Store(#[from] StoreError),
@@ -72,13 +156,71 @@ impl EngineError {
             EngineError::Case { .. } | EngineError::Nothing(_) => {
                 Some("`proofmark list ops` shows axes, attributes and element types".to_owned())
             }
+            EngineError::Arm { nearest: Some(nearest), .. } => {
+                Some(format!("did you mean `{nearest}:`?"))
+            }
+            EngineError::Arm { .. } => Some(
+                "write `native/simd@avx2`, `rev:HEAD~1`, `baseline:NAME` or `run:ID`; the last \
+                 three take `/CONTENDER`"
+                    .to_owned(),
+            ),
+            EngineError::NoContender(arm) => {
+                Some(format!("write `{arm}/native/simd`, or give `--contender native/simd`"))
+            }
+            EngineError::OnlyNumbers(_) => {
+                Some("save programs with `proofmark baseline save NAME`".to_owned())
+            }
+            EngineError::NotABench(_) => Some("run `proofmark compare` again".to_owned()),
+            EngineError::NoRepository { .. } => {
+                Some("give the folder of your crate with `--repo PATH`".to_owned())
+            }
+            EngineError::NoRevision { .. } => Some(
+                "write what `git rev-parse` takes, or `rev:.` for the working tree as it is"
+                    .to_owned(),
+            ),
+            EngineError::NoWorker { packages, .. } if packages.is_empty() => Some(
+                "add to the Cargo.toml of the crate whose program runs the kernels:\n\
+                 [package.metadata.proofmark]\nworker = \"BIN\"\nargs = [\"__worker\"]"
+                    .to_owned(),
+            ),
+            EngineError::NoWorker { .. } => {
+                Some("leave `[package.metadata.proofmark]` in one of them".to_owned())
+            }
+            EngineError::NoGreeting { .. } => Some(
+                "build or save it again with this version of proofmark, or compare with the \
+                 version that made it"
+                    .to_owned(),
+            ),
+            EngineError::OtherFormat { .. } => Some(
+                "save the baseline again, or compare with the version that saved it".to_owned(),
+            ),
+            EngineError::Start { .. } => Some("install git and cargo".to_owned()),
             EngineError::Store(error) => error.hint(),
-            EngineError::Suite { .. } | EngineError::Isa(_) => None,
+            EngineError::Suite { .. }
+            | EngineError::Isa(_)
+            | EngineError::Build { .. }
+            | EngineError::Command { .. } => None,
         }
     }
 
-    /// Whether the command, and not the world, was wrong.
-    pub fn is_usage(&self) -> bool {
-        !matches!(self, EngineError::Store(_) | EngineError::Suite { .. })
+    /// What was wrong with the world; `None` where the command was.
+    pub fn severity(&self) -> Option<Severity> {
+        match self {
+            EngineError::Store(StoreError::Changed { .. }) => Some(Severity::Integrity),
+            EngineError::Build { .. } | EngineError::NoGreeting { .. } => Some(Severity::Crashed),
+            EngineError::Store(_)
+            | EngineError::Suite { .. }
+            | EngineError::OtherFormat { .. }
+            | EngineError::Command { .. }
+            | EngineError::Start { .. } => Some(Severity::Environment),
+            _ => None,
+        }
+    }
+}
+
+fn said_by(packages: &[String]) -> String {
+    match packages {
+        [] => "no package".to_owned(),
+        some => format!("more than one package ({})", some.join(", ")),
     }
 }

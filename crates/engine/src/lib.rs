@@ -1,6 +1,9 @@
 //! The conductor and library façade: plan, prove, race, record, analyze.
 #![forbid(unsafe_code)]
 
+mod admit;
+mod arm;
+mod artefact;
 mod bench;
 mod compare;
 mod error;
@@ -10,6 +13,7 @@ mod plan;
 mod prove;
 mod replay;
 mod request;
+mod revision;
 mod roster;
 mod selftest;
 mod suggest;
@@ -17,11 +21,13 @@ mod suite;
 mod sweep;
 mod timing;
 
+pub use arm::{Arm, Source};
+pub use artefact::{Here, Programs};
 pub use bench::Bench;
 pub use compare::{CompareRequest, Compared, compare};
 pub use error::EngineError;
 pub use event::{Event, Listener};
-pub use plan::plan;
+pub use plan::{cases, plan};
 pub use prove::{Certified, ProveRequest, prove, reproduce};
 pub use replay::{Replayed, replay};
 pub use request::Request;
@@ -36,7 +42,7 @@ pub use proofmark_analyze::{exit_severity, findings};
 pub use proofmark_arena::Arena;
 pub use proofmark_contract::{Attribute, AttributeKind, Entry};
 pub use proofmark_machine::{CheckState, doctor, facts, load};
-pub use proofmark_store::Store;
+pub use proofmark_store::{Shelf, Store};
 
 /// The names of the other gates that a self-test compares with, in the order of its counts.
 pub fn other_gate_names() -> impl Iterator<Item = &'static str> {

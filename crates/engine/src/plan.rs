@@ -28,7 +28,7 @@ pub fn plan(request: &Request) -> Result<Plan, EngineError> {
         plan.absent.push(Absence { contender: pattern, case: "any".to_owned(), reason });
     }
     for entry in &entries {
-        for case in cases(entry, request)? {
+        for case in cases_of(entry, request)? {
             for &threads in &request.threads {
                 add_item(&mut plan, &roster, entry, &case, threads);
             }
@@ -42,6 +42,18 @@ pub fn plan(request: &Request) -> Result<Plan, EngineError> {
     }
     plan.estimate_seconds = estimate(&plan);
     Ok(plan)
+}
+
+/// The cases that a request means, whoever does them.
+///
+/// # Errors
+/// As for [`plan`].
+pub fn cases(request: &Request) -> Result<Vec<Case>, EngineError> {
+    let mut all = Vec::new();
+    for entry in entries(request)? {
+        all.extend(cases_of(entry, request)?);
+    }
+    Ok(all)
 }
 
 fn entries(request: &Request) -> Result<Vec<&'static Entry>, EngineError> {
@@ -65,7 +77,7 @@ fn add_item(plan: &mut Plan, roster: &Roster, entry: &'static Entry, case: &Case
 }
 
 /// The cases of an op: the sweep given, else the size given, else the suite's sweep.
-fn cases(entry: &'static Entry, request: &Request) -> Result<Vec<Case>, EngineError> {
+fn cases_of(entry: &'static Entry, request: &Request) -> Result<Vec<Case>, EngineError> {
     let suite = Suite::of(entry)?;
     let named = suite.sweeps.get(&request.suite);
     let (dtypes, of_suite) = named.cloned().ok_or_else(|| {

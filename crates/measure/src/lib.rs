@@ -20,4 +20,4 @@ pub use clock::{Clock, MonotonicClock};
 pub use race::{RaceFault, race};
 pub use rules::RaceRules;
 pub use ruling::{rule, ruling_of};
-pub use summary::{compare, ratio_of_first, time_of_call};
+pub use summary::{compare, ratio_of_first, time_of_call, trial_values};

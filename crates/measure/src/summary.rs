@@ -43,7 +43,7 @@ pub(crate) fn counting(race: &Race, trial: u32) -> Vec<&Slice> {
 }
 
 /// The effects of the trials, as log-ratios, and the error that each shows of itself.
-pub(crate) fn trial_values(race: &Race, base: u32, arm: u32) -> (Vec<f64>, Vec<f64>) {
+pub fn trial_values(race: &Race, base: u32, arm: u32) -> (Vec<f64>, Vec<f64>) {
     let mut values = (Vec::new(), Vec::new());
     for trial in 0..race.trials.len() as u32 {
         let slices: Vec<TimedSlice> = counting(race, trial)

@@ -4,8 +4,10 @@
 //! in `contract`. A type enters only when two crates need it.
 #![forbid(unsafe_code)]
 
+pub mod artefact;
 pub mod case;
 pub mod contender;
+pub mod decision;
 pub mod dtype;
 pub mod error_contract;
 pub mod finding;
@@ -23,6 +25,7 @@ pub mod version;
 pub mod wire;
 pub mod work;
 
+pub use artefact::Artefact;
 pub use case::{AttrValue, Case, ParseCaseError};
 pub use contender::{ContenderId, Family, ParseContenderError, Receipt};
 pub use dtype::DType;

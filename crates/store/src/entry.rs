@@ -1,5 +1,6 @@
 //! What a journal's frames say.
 
+use proofmark_schema::decision::Decided;
 use proofmark_schema::race::Race;
 use proofmark_schema::record::Record;
 use serde::{Deserialize, Serialize};
@@ -13,6 +14,9 @@ pub struct ItemEntry {
     /// The race with its raw slices, if the item got that far.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub race: Option<Race>,
+    /// How the race ended, if it was one that decides.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub decided: Option<Decided>,
     /// One record for each contender of the item.
     pub records: Vec<Record>,
 }

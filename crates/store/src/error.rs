@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 /// Why the store could not do what it was asked.
 #[derive(Debug, thiserror::Error)]
 pub enum StoreError {
-    /// The text cannot name a run.
-    #[error("`{}` cannot name a run", .0.escape_debug())]
+    /// The text cannot name a run or a baseline.
+    #[error("`{}` cannot name a run or a baseline", .0.escape_debug())]
     BadName(String),
     /// No run answers to the text.
     #[error("no run `{}` in {}", text.escape_debug(), root.display())]
@@ -16,6 +16,22 @@ pub enum StoreError {
         text: String,
         /// Where it was looked for.
         root: PathBuf,
+    },
+    /// No baseline has the name.
+    #[error("there is no baseline `{}`", name.escape_debug())]
+    NoBaseline {
+        /// What was asked for.
+        name: String,
+        /// Those there are.
+        known: Vec<String>,
+    },
+    /// A program is not the one that was kept.
+    #[error("{} has changed since it was kept: its SHA-256 is now {found}", path.display())]
+    Changed {
+        /// The program; its name is the hash it had.
+        path: PathBuf,
+        /// The hash it has.
+        found: String,
     },
     /// Several runs answer to the text.
     #[error("`{text}` fits {} runs: {}", matches.len(), matches.join(", "))]
@@ -128,6 +144,13 @@ impl StoreError {
             }
             StoreError::NotFound { .. } => {
                 "give the id of a run, the beginning of one, a path, or `latest`".to_owned()
+            }
+            StoreError::NoBaseline { known, .. } if known.is_empty() => {
+                "none is saved: `proofmark baseline save NAME` keeps this program".to_owned()
+            }
+            StoreError::NoBaseline { known, .. } => format!("baselines: {}", known.join(", ")),
+            StoreError::Changed { .. } => {
+                "nothing it does can be trusted: delete the file and save it again".to_owned()
             }
             StoreError::Ambiguous { .. } => "give more of the id".to_owned(),
             StoreError::Exists(run) => format!("continue it with `--resume {run}`"),

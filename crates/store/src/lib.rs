@@ -8,6 +8,9 @@
 //!   records.jsonl  \
 //!   slices.bin      } written when the run is sealed, derived from the journal
 //!   seal.json      /
+//! <root>/baselines/<name>.json   worker programs that the user named
+//! <root>/builds/<commit>.json     worker programs built from revisions
+//! <root>/programs/<sha-256>       the programs themselves
 //! ```
 //!
 //! An append that returned is on the disk; one that did not return is wholly there or not at all.
@@ -15,6 +18,7 @@
 //! an unsealed journal, a torn tail whose size is told.
 #![forbid(unsafe_code)]
 
+pub mod artefacts;
 mod contents;
 mod durable;
 pub mod entry;
@@ -31,6 +35,7 @@ pub mod writer;
 #[cfg(test)]
 mod tests;
 
+pub use artefacts::Shelf;
 pub use entry::{ItemEntry, Session};
 pub use error::StoreError;
 pub use name::check_run_id;

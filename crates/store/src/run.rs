@@ -135,6 +135,6 @@ pub(crate) fn hash_of(bytes: &[u8]) -> String {
     blake3::hash(bytes).to_hex().to_string()
 }
 
-fn parse<T: DeserializeOwned>(bytes: &[u8], path: &Path) -> Result<T, StoreError> {
+pub(crate) fn parse<T: DeserializeOwned>(bytes: &[u8], path: &Path) -> Result<T, StoreError> {
     serde_json::from_slice(bytes).map_err(|error| StoreError::damaged(path, 0, error.to_string()))
 }

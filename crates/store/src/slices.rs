@@ -258,7 +258,7 @@ mod tests {
     fn a_race_takes_far_less_room_than_its_json() {
         let race = race(200);
         let json = serde_json::to_vec(&race.slices).unwrap().len();
-        let entry = ItemEntry { item: 0, race: Some(race), records: Vec::new() };
+        let entry = ItemEntry { item: 0, race: Some(race), decided: None, records: Vec::new() };
         assert!(encode(&[entry]).len() * 5 < json);
     }
 

@@ -18,7 +18,7 @@ pub const LATEST: &str = "latest";
 /// Runs under one root directory.
 #[derive(Clone, Debug)]
 pub struct Store {
-    root: PathBuf,
+    pub(crate) root: PathBuf,
 }
 
 impl Store {

@@ -134,7 +134,7 @@ impl Bench {
 }
 
 /// Reads `name=value`.
-fn attribute(text: &str) -> Result<(String, AttrValue), String> {
+pub(super) fn attribute(text: &str) -> Result<(String, AttrValue), String> {
     let (name, value) = text.split_once('=').ok_or("write `name=value`")?;
     let value = AttrValue::parse(value).ok_or("the value is no number, flag or word")?;
     Ok((name.to_owned(), value))

@@ -1,29 +1,55 @@
-//! `proofmark compare`: which of two contenders is faster, decided.
+//! `proofmark compare`: which of two arms is faster, decided for each case.
 
-use super::{DEFAULT_SEED, arena, cap};
+use super::bench::attribute;
+use super::{DEFAULT_SEED, RepoPath, StorePath, arm, cap, here};
 use crate::exit;
-use crate::output::{Failure, Format, print_document};
+use crate::output::{Failure, Format, print_document, say};
 use crate::progress::Progress;
 use clap::Args;
-use proofmark_engine::{CompareRequest, Compared, compare};
-use proofmark_report::reports::{self, ProveRow};
-use proofmark_schema::ContenderId;
-use proofmark_schema::race::Verdict;
+use proofmark_engine::{
+    Arm, CompareRequest, EngineError, Programs, Request, SIZES, Source, Sweep, cases, compare,
+};
+use proofmark_report::reports::{self, ComparedArms};
+use proofmark_schema::{AttrValue, Case, ContenderId, DType, Isa};
 
 /// Arguments of `compare`.
 #[derive(Args)]
+#[command(after_help = AFTER_HELP)]
 pub(crate) struct Compare {
-    /// The contender that is compared with, as `native/simd@avx2`
-    base: ContenderId,
-    /// The other contender, as `native/simd@avx512`
-    other: ContenderId,
-    /// The case, as `rms_norm:f32[b=1,s=128,d=4096]`
+    /// The arm that is compared with
+    #[arg(value_parser = arm)]
+    base: Arm,
+    /// The other arm
+    #[arg(value_parser = arm)]
+    other: Arm,
+    /// Ops, for cases by --suite, --size or --sweep
+    #[arg(value_name = "OP")]
+    ops: Vec<String>,
+    /// A case, as `rms_norm:f32[b=1,s=128,d=4096]`; may be given many times
+    #[arg(long, conflicts_with_all = ["ops", "suite", "size", "sweep", "dtype", "attr"])]
+    case: Vec<String>,
+    /// A sweep of the ops' own suites: smoke, standard or full
     #[arg(long)]
-    case: String,
+    suite: Option<String>,
+    /// A named size: small, medium, large or batch
+    #[arg(long, value_parser = SIZES)]
+    size: Option<String>,
+    /// Axis sizes: `b=16,32 s=256:2048:*2 d=768`; every combination is a case
+    #[arg(long, conflicts_with = "size")]
+    sweep: Option<Sweep>,
+    /// Element types, as `f32,bf16`; those of the suite by default
+    #[arg(long, value_delimiter = ',')]
+    dtype: Vec<DType>,
+    /// Attributes, as `eps=1e-5,variant=gemma`
+    #[arg(long, value_delimiter = ',', value_parser = attribute)]
+    attr: Vec<(String, AttrValue)>,
+    /// The contender where an arm names none
+    #[arg(long)]
+    contender: Option<ContenderId>,
     /// Threads each may use
     #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..=256))]
     threads: u16,
-    /// Error rate of the verdict
+    /// Error rate of the whole comparison
     #[arg(long, default_value_t = 0.01, value_parser = share)]
     alpha: f64,
     /// Differences below this many per cent are not reported as a change
@@ -32,12 +58,16 @@ pub(crate) struct Compare {
     /// Differences below this many per cent are called the same
     #[arg(long, default_value_t = 1.0, value_parser = percent)]
     margin: f64,
-    /// Seconds after which no further trial starts
+    /// Seconds after which no further trial of a race starts
     #[arg(long, default_value_t = 60.0)]
     seconds: f64,
     /// Seed of inputs, layouts and orders
     #[arg(long, default_value_t = DEFAULT_SEED)]
     seed: u64,
+    #[command(flatten)]
+    repo: RepoPath,
+    #[command(flatten)]
+    store: StorePath,
     /// How results are written
     #[arg(long, value_enum, default_value_t = Format::Table)]
     format: Format,
@@ -46,46 +76,83 @@ pub(crate) struct Compare {
     quiet: bool,
 }
 
+const AFTER_HELP: &str = "\
+An arm is
+  native/simd@avx2              a contender of this program
+  rev:GITREV[/CONTENDER]        a revision of your crate, built now; `rev:.` is the working tree
+  baseline:NAME[/CONTENDER]     a program that `proofmark baseline save NAME` kept
+  run:ID[/CONTENDER]            the numbers of a stored run, which decide nothing
+
+What is found slower is raced again with fresh trials. Exit codes: 0 no case is slower, 1 a case
+is slower, 5 undecided; a wrong kernel is 3, a changed program 4, one that does not build 7.";
+
 impl Compare {
     pub(crate) fn run(&self) -> Result<u8, Failure> {
+        let cap = cap()?;
         let request = CompareRequest {
-            base: self.base.clone(),
-            other: self.other.clone(),
-            case: self.case.clone(),
+            arms: [self.base.clone(), self.other.clone()],
+            contender: self.contender.clone(),
+            cases: self.cases(cap)?,
             threads: usize::from(self.threads),
             seed: self.seed,
             alpha: self.alpha,
             report_margin: self.report_margin / 100.0,
             same_margin: self.margin / 100.0,
             seconds: self.seconds,
-            cap: cap()?,
+            cap,
         };
         let progress = Progress::new(self.quiet);
-        let compared = compare(&arena()?, &request, &progress)?;
+        let store = self.store.open()?;
+        let here = here()?;
+        let programs =
+            Programs { store: &store, here: &here, repo: &self.repo.repo, listener: &progress };
+        let compared = compare(&programs, &request)?;
         progress.finish();
-        match compared {
-            Compared::Ruled(ruled) => {
-                let (race, ruling) = *ruled;
-                print_document(self.format, &reports::compare(&race, &ruling))?;
-                Ok(match ruling.comparison.verdict {
-                    Verdict::Faster | Verdict::Same => exit::PASS,
-                    Verdict::Slower => exit::REGRESSION,
-                    Verdict::Undecided => exit::UNDECIDED,
-                })
-            }
-            Compared::Refused(proof) => {
-                let rows: Vec<ProveRow> = ProveRow::of(&[&proof]).into_iter().collect();
-                print_document(self.format, &reports::prove(&rows))?;
-                Ok(match exit::of_outcomes(std::iter::once(proof.outcome)) {
-                    // Somebody who does not do the case cannot be compared on it.
-                    exit::PASS => exit::ENVIRONMENT,
-                    code => code,
-                })
-            }
-            Compared::Failed(fault) => {
-                Err(Failure { message: fault.to_string(), hint: None, code: exit::CRASHED })
-            }
+        let arms = ComparedArms {
+            base: self.base.to_string(),
+            other: self.other.to_string(),
+            alpha: self.alpha,
+            run: compared.run.clone(),
+            notes: compared.notes,
+        };
+        print_document(self.format, &reports::compare(&arms, &compared.decisions))?;
+        if let (Some(run), false) = (&compared.run, self.quiet) {
+            say(&format!("run {run} is kept in {}", store.runs().join(run).display()));
         }
+        Ok(exit::of_decision(compared.severity))
+    }
+
+    /// The cases asked for; none where two runs are to say which they share.
+    fn cases(&self, cap: Isa) -> Result<Vec<Case>, Failure> {
+        if !self.case.is_empty() {
+            let parsed = self.case.iter().map(|text| text.parse::<Case>());
+            return Ok(parsed.collect::<Result<_, _>>().map_err(EngineError::from)?);
+        }
+        let by_sweep = self.suite.is_some() || self.size.is_some() || self.sweep.is_some();
+        if by_sweep || !self.ops.is_empty() {
+            return Ok(cases(&Request {
+                ops: self.ops.clone(),
+                dtypes: self.dtype.clone(),
+                sweep: self.sweep.clone(),
+                size: self.size.clone(),
+                suite: self.suite.clone().unwrap_or_else(|| "standard".to_owned()),
+                attrs: self.attr.clone(),
+                with: String::new(),
+                threads: Vec::new(),
+                seed: self.seed,
+                quick: false,
+                cap,
+            })?);
+        }
+        let is_run = |arm: &Arm| matches!(arm.source, Source::Run(_));
+        if is_run(&self.base) && is_run(&self.other) {
+            return Ok(Vec::new());
+        }
+        Err(Failure {
+            message: "nothing says on which cases".to_owned(),
+            hint: Some("give `--case CASE` once or more, or `--suite smoke [OP…]`".to_owned()),
+            code: exit::USAGE,
+        })
     }
 }
 

@@ -1,5 +1,6 @@
 //! The commands, one file each.
 
+pub(crate) mod baseline;
 pub(crate) mod bench;
 pub(crate) mod compare;
 pub(crate) mod doctor;
@@ -12,14 +13,20 @@ pub(crate) mod selftest;
 pub(crate) mod worker;
 
 use crate::output::{Failure, env};
-use proofmark_engine::{Arena, isa_cap};
+use proofmark_engine::{Arena, Arm, EngineError, Here, Store, isa_cap};
 use proofmark_schema::Isa;
+
+/// This very program as a worker.
+fn here() -> Result<Here, Failure> {
+    let program = std::env::current_exe()
+        .map_err(|error| Failure::environment(format!("cannot find this program: {error}")))?;
+    Ok(Here { program, args: vec!["__worker".to_owned()] })
+}
 
 /// What every command that runs workers needs: workers are this very program.
 fn arena() -> Result<Arena, Failure> {
-    let program = std::env::current_exe()
-        .map_err(|error| Failure::environment(format!("cannot find this program: {error}")))?;
-    Ok(Arena::new(program, vec!["__worker".into()]))
+    let here = here()?;
+    Ok(Arena::new(here.program, here.args.into_iter().map(Into::into).collect()))
 }
 
 /// The highest path kernels may take: `PROOFMARK_ISA` caps it.
@@ -34,6 +41,28 @@ const DEFAULT_SEED: u64 = 20_261_115;
 #[derive(clap::Args)]
 pub(crate) struct StorePath {
     /// Folder that runs are kept in
-    #[arg(long, env = "PROOFMARK_STORE", default_value = ".proofmark")]
+    #[arg(long, env = "PROOFMARK_STORE", default_value = ".proofmark", global = true)]
     store: std::path::PathBuf,
+}
+
+impl StorePath {
+    fn open(&self) -> Result<Store, Failure> {
+        Ok(Store::open(&self.store).map_err(EngineError::from)?)
+    }
+}
+
+/// Reads an arm; the parser of arguments knows no hints, so that they go into the message.
+fn arm(text: &str) -> Result<Arm, String> {
+    text.parse().map_err(|error: EngineError| match error.hint() {
+        Some(hint) => format!("{error}\nhint: {hint}"),
+        None => error.to_string(),
+    })
+}
+
+/// Where revisions come from.
+#[derive(clap::Args)]
+pub(crate) struct RepoPath {
+    /// Folder of the crate whose revisions `rev:` means
+    #[arg(long, value_name = "PATH", default_value = ".")]
+    repo: std::path::PathBuf,
 }

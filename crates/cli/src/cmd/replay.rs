@@ -4,7 +4,7 @@ use super::StorePath;
 use crate::exit;
 use crate::output::{Failure, print, say};
 use clap::Args;
-use proofmark_engine::{EngineError, Store, replay};
+use proofmark_engine::replay;
 
 /// Arguments of `replay`.
 #[derive(Args)]
@@ -17,14 +17,19 @@ pub(crate) struct Replay {
 
 impl Replay {
     pub(crate) fn run(&self) -> Result<u8, Failure> {
-        let store = Store::open(&self.store.store).map_err(EngineError::from)?;
-        let replayed = replay(&store, &self.run)?;
-        for record in &replayed.different {
-            say(&format!("different: {record}"));
+        let replayed = replay(&self.store.open()?, &self.run)?;
+        let (records, rulings) = (&replayed.different, &replayed.different_rulings);
+        for what in records.iter().chain(rulings) {
+            say(&format!("different: {what}"));
         }
-        let (run, all) = (&replayed.run, replayed.recomputed);
-        let same = all - replayed.different.len();
-        print(&format!("run {run}: {same} of {all} records come out the same from their slices"))?;
-        Ok(if replayed.different.is_empty() { exit::PASS } else { exit::INTEGRITY })
+        let all = replayed.recomputed;
+        let mut said = format!("{} of {all} records", all - records.len());
+        if replayed.rulings > 0 {
+            let all = replayed.rulings;
+            said += &format!(" and {} of {all} rulings", all - rulings.len());
+        }
+        print(&format!("run {}: {said} come out the same from their slices", replayed.run))?;
+        let is_same = records.is_empty() && rulings.is_empty();
+        Ok(if is_same { exit::PASS } else { exit::INTEGRITY })
     }
 }

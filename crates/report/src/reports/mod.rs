@@ -2,6 +2,7 @@
 //!
 //! Inputs that cross no room are small plain structures beside the report that shows them.
 
+mod baseline;
 mod bench;
 mod compare;
 mod doctor;
@@ -12,8 +13,9 @@ mod prove;
 mod selftest;
 mod timing;
 
+pub use baseline::baseline;
 pub use bench::bench;
-pub use compare::compare;
+pub use compare::{ComparedArms, compare};
 pub use doctor::{DoctorCheck, doctor};
 pub use list::{ListedAxis, ListedKernel, ListedOp, ListedSize, list};
 pub use machine::machine;

@@ -155,7 +155,7 @@ fn cells(row: &ProveRow) -> Vec<Cell> {
     ]
 }
 
-fn push_refusal(document: &mut Document, row: &ProveRow) {
+pub(super) fn push_refusal(document: &mut Document, row: &ProveRow) {
     let path = row.isa.as_ref().map_or_else(String::new, |isa| format!("@{isa}"));
     let reason = row.reason.as_deref().unwrap_or("");
     let ProveRow { op, kernel, dtype, outcome, .. } = row;

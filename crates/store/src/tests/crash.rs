@@ -62,7 +62,7 @@ fn an_item_is_recorded_once_and_only_if_it_is_planned() {
     let (place, mut writer) = Place::with_run(2, 1);
     assert!(matches!(writer.append_item(&item(0)), Err(StoreError::Twice { item: 0, .. })));
     assert!(matches!(writer.append_item(&item(9)), Err(StoreError::NotPlanned { item: 9, .. })));
-    let stranger = ItemEntry { item: 1, race: None, records: vec![record(0)] };
+    let stranger = ItemEntry { item: 1, race: None, decided: None, records: vec![record(0)] };
     assert!(matches!(writer.append_item(&stranger), Err(StoreError::Foreign { item: 0, .. })));
     writer.append_item(&item(1)).unwrap();
     assert_eq!(place.store.load(RUN).unwrap().items, items(2));

@@ -139,15 +139,15 @@ fn record(item: u64) -> Record {
 
 /// An item that only raced.
 pub(crate) fn item_with_race(item: u64) -> ItemEntry {
-    ItemEntry { item, race: Some(race(3)), records: Vec::new() }
+    ItemEntry { item, race: Some(race(3)), decided: None, records: Vec::new() }
 }
 
 /// Item 0 has a record, item 1 a race, item 2 neither, and so on.
 fn item(item: u64) -> ItemEntry {
     match item % 3 {
-        0 => ItemEntry { item, race: None, records: vec![record(item)] },
+        0 => ItemEntry { item, race: None, decided: None, records: vec![record(item)] },
         1 => item_with_race(item),
-        _ => ItemEntry { item, race: None, records: Vec::new() },
+        _ => ItemEntry { item, race: None, decided: None, records: Vec::new() },
     }
 }
 

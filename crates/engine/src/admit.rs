@@ -1,0 +1,55 @@
+//! Into the race: certified on the op's whole portfolio, once, then proven on the case.
+
+use crate::bench::depth_for;
+use crate::prove::rules;
+use crate::{Event, Listener, Roster};
+use proofmark_arena::Arena;
+use proofmark_contract::Entry;
+use proofmark_gate::{Certificate, Depth, Proven, certify};
+use proofmark_schema::proof::Proof;
+use proofmark_schema::{Case, ContenderId, DType, Isa};
+use std::collections::BTreeMap;
+
+/// The contenders of one program on their way into races.
+pub(crate) struct Admission<'a> {
+    arena: &'a Arena,
+    seed: u64,
+    cap: Isa,
+    listener: &'a dyn Listener,
+    certificates: BTreeMap<(&'static str, ContenderId, DType, usize), Certificate<'static>>,
+}
+
+impl<'a> Admission<'a> {
+    pub(crate) fn new(
+        arena: &'a Arena,
+        seed: u64,
+        cap: Isa,
+        listener: &'a dyn Listener,
+    ) -> Admission<'a> {
+        Admission { arena, seed, cap, listener, certificates: BTreeMap::new() }
+    }
+
+    /// Certifies a contender on its op's portfolio, unless that is done, and proves the case.
+    ///
+    /// # Errors
+    /// The proof with its refusal.
+    pub(crate) fn admit(
+        &mut self,
+        entry: &'static Entry,
+        case: &Case,
+        who: &ContenderId,
+        threads: usize,
+    ) -> Result<Proven<'a>, Box<Proof>> {
+        let siblings = Roster::new("native/*@*", self.cap).siblings(entry, who);
+        let rules = |depth: Depth| rules(self.seed, threads, siblings.clone(), depth);
+        let dtype = case.dtype;
+        let key = (entry.op.name(), who.clone(), dtype, threads);
+        let certificate = self.certificates.entry(key).or_insert_with(|| {
+            let what = format!("{} {who} {dtype}", entry.op.name());
+            self.listener.hear(&Event::Certifying { what });
+            let cases = entry.op.proof_cases(dtype);
+            certify(self.arena, entry.op, who, dtype, &cases, &rules(Depth::Full))
+        });
+        certificate.prove(self.arena, entry.op, case, &rules(depth_for(entry, case)))
+    }
+}

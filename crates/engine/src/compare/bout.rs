@@ -1,0 +1,199 @@
+//! The races of a comparison, one after the other, each kept before the next begins.
+
+use super::CompareRequest;
+use super::family::Evidence;
+use crate::admit::Admission;
+use crate::artefact::Stand;
+use crate::bench::{performance, record, refused_while_measured};
+use crate::{EngineError, Event, Listener, find_op};
+use proofmark_contract::Entry;
+use proofmark_gate::Proven;
+use proofmark_measure::{MonotonicClock, RaceRules, rule, ruling_of, trial_values};
+use proofmark_schema::Receipt;
+use proofmark_schema::decision::{CaseDecision, Decided, RacedArm, Round};
+use proofmark_schema::plan::{Item, Plan};
+use proofmark_schema::proof::Proof;
+use proofmark_schema::race::Race;
+use proofmark_schema::record::{Judged, Record};
+use proofmark_stats::{Looks, Stopping};
+use proofmark_store::{ItemEntry, RunWriter};
+
+/// Working sets beyond this stream from outside the second-level cache and vary more.
+const STREAMING_BYTES: u64 = 1 << 20;
+
+/// A comparison in the making.
+pub(super) struct Bout<'a> {
+    pub(super) request: &'a CompareRequest,
+    pub(super) listener: &'a dyn Listener,
+    pub(super) stands: &'a [Stand; 2],
+    pub(super) admissions: [Admission<'a>; 2],
+    pub(super) fields: Vec<Option<[Proven<'a>; 2]>>,
+    pub(super) decisions: Vec<CaseDecision>,
+    pub(super) plan: &'a Plan,
+    pub(super) writer: RunWriter,
+}
+
+impl<'a> Bout<'a> {
+    /// One race of one case, kept in the run.
+    pub(super) fn race(
+        &mut self,
+        round: Round,
+        case: usize,
+        alpha: f64,
+    ) -> Result<Option<Evidence>, EngineError> {
+        let cases = self.decisions.len();
+        let number = match round {
+            Round::Screen => case,
+            Round::Confirmation => cases + case,
+        };
+        let item = &self.plan.items[number];
+        let entry = find_op(&item.case.op)?;
+        let what = match round {
+            Round::Screen => item.case.to_string(),
+            Round::Confirmation => format!("{} again", item.case),
+        };
+        self.listener.hear(&Event::Racing {
+            number: case + 1,
+            of: cases,
+            case: what,
+            seconds_left: self.seconds_left(round, case),
+        });
+        if round == Round::Screen {
+            self.fields[case] = self.prove(entry, case, item)?;
+        }
+        let Some(field) = &self.fields[case] else { return Ok(None) };
+        let stopping = self.stopping(entry, item, alpha);
+        let seed = proofmark_tensor::mix(self.request.seed, 2, number as u64);
+        let budget_ns = (self.request.seconds * 1e9) as u64;
+        let rules = RaceRules { budget_ns, ..RaceRules::standard(seed) };
+        let (race, ruling) = match rule(field, &rules, &stopping, &MonotonicClock) {
+            Ok(ruled) => ruled,
+            Err(fault) => {
+                let proof = refused_while_measured(field[fault.arm].proof().clone(), &fault);
+                let receipt = field[fault.arm].receipt().clone();
+                self.refuse(entry, case, item, fault.arm, receipt, Box::new(proof))?;
+                return Ok(None);
+            }
+        };
+        let arms = [0, 1].map(|arm| RacedArm {
+            arm: self.request.arms[arm].to_string(),
+            contender: item.field[arm].clone(),
+            program: self.stands[arm].program.clone(),
+        });
+        let decided = decided(round, arms, &race, &stopping, ruling.seconds);
+        let run = self.writer.id().to_owned();
+        let records = (field.iter().enumerate())
+            .map(|(arm, proven)| proven_record(&run, entry, item, proven, &race, arm))
+            .collect();
+        let evidence = Evidence {
+            verdict: decided.ruling.comparison.verdict,
+            ratio: decided.ruling.comparison.ratio.estimate,
+            p_value: decided.p_value,
+        };
+        let decision = &mut self.decisions[case];
+        decision.ratio = Some(decided.ruling.comparison.ratio);
+        decision.slices += race.slices.len();
+        decision.checked_elements += race.checked;
+        let place = match round {
+            Round::Screen => &mut decision.screen,
+            Round::Confirmation => &mut decision.confirmation,
+        };
+        *place = Some(decided.clone());
+        let item = item.index;
+        let entry = ItemEntry { item, race: Some(race), decided: Some(decided), records };
+        self.writer.append_item(&entry)?;
+        Ok(Some(evidence))
+    }
+
+    /// Both arms through the gate; the first that is refused ends the case.
+    fn prove(
+        &mut self,
+        entry: &'static Entry,
+        case: usize,
+        item: &Item,
+    ) -> Result<Option<[Proven<'a>; 2]>, EngineError> {
+        let mut field = Vec::new();
+        for (admission, who) in self.admissions.iter_mut().zip(&item.field) {
+            match admission.admit(entry, &item.case, who, item.threads) {
+                Ok(proven) => field.push(proven),
+                Err(proof) => {
+                    self.refuse(entry, case, item, field.len(), Receipt::default(), proof)?;
+                    return Ok(None);
+                }
+            }
+        }
+        Ok(field.try_into().ok())
+    }
+
+    /// As the cases before took; a second each before the first. Confirmations are not foreseen.
+    fn seconds_left(&self, round: Round, case: usize) -> f64 {
+        let took = |decided: &Option<Decided>| decided.as_ref().map(|it| it.ruling.seconds);
+        let done: Vec<f64> = self.decisions.iter().filter_map(|it| took(&it.screen)).collect();
+        let each = if done.is_empty() { 1.0 } else { done.iter().sum::<f64>() / done.len() as f64 };
+        match round {
+            Round::Screen => each * (self.decisions.len() - case) as f64,
+            Round::Confirmation => each,
+        }
+    }
+
+    fn stopping(&self, entry: &'static Entry, item: &Item, alpha: f64) -> Stopping {
+        let bytes = entry.op.signature(&item.case).map_or(0, |signature| signature.bytes());
+        let is_noisy = self.request.threads > 1 || bytes > STREAMING_BYTES;
+        Stopping {
+            looks: if is_noisy { Looks::long() } else { Looks::short() },
+            alpha,
+            report_margin: self.request.report_margin,
+            same_margin: self.request.same_margin,
+        }
+    }
+
+    /// Keeps a refusal in place of a race.
+    fn refuse(
+        &mut self,
+        entry: &'static Entry,
+        case: usize,
+        item: &Item,
+        arm: usize,
+        receipt: Receipt,
+        proof: Box<Proof>,
+    ) -> Result<(), EngineError> {
+        let decision = &mut self.decisions[case];
+        decision.refuse(arm, proof.clone());
+        let who = proof.contender.clone();
+        let judged = Judged::Refused { proof: *proof };
+        let records = vec![record(self.writer.id(), entry, item, &who, receipt, judged)];
+        let entry = ItemEntry { item: item.index, race: None, decided: None, records };
+        Ok(self.writer.append_item(&entry)?)
+    }
+}
+
+/// What follows from a race's slices: the same whenever it is asked.
+pub(crate) fn decided(
+    round: Round,
+    arms: [RacedArm; 2],
+    race: &Race,
+    stopping: &Stopping,
+    seconds: f64,
+) -> Decided {
+    let (effects, within) = trial_values(race, 0, 1);
+    Decided {
+        round,
+        arms,
+        looks: stopping.looks.at().to_vec(),
+        ruling: ruling_of(race, stopping, seconds),
+        p_value: stopping.p_value(&effects, &within),
+    }
+}
+
+fn proven_record(
+    run: &str,
+    entry: &'static Entry,
+    item: &Item,
+    proven: &Proven<'_>,
+    race: &Race,
+    arm: usize,
+) -> Record {
+    let performance = performance(race, arm, entry, item, proven);
+    let judged = Judged::Proven { proof: proven.proof().clone(), performance };
+    record(run, entry, item, proven.contender(), proven.receipt().clone(), judged)
+}

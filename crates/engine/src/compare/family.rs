@@ -1,0 +1,155 @@
+//! Two rounds over a family of cases: all are screened, and what looks slower is raced again.
+//!
+//! Whatever the first round says, the second is made of fresh trials. With k cases in it, each is
+//! raced at alpha/k and Holm's procedure is applied to their p-values, so that the chance of any
+//! wrong SLOWER among all cases is at most alpha, however many were screened.
+
+use proofmark_schema::decision::{Round, Standing};
+use proofmark_schema::race::Verdict;
+use proofmark_stats::holm;
+
+/// What a race brings into the family.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Evidence {
+    /// Its own word.
+    pub(crate) verdict: Verdict,
+    /// Time of the second arm over that of the first.
+    pub(crate) ratio: f64,
+    /// Of the whole race, over all its looks.
+    pub(crate) p_value: Option<f64>,
+}
+
+/// Runs both rounds. `race` is asked for one case at an error rate and gives `None` where it has
+/// nothing to say: such a case stands as refused.
+pub(crate) fn two_rounds<E>(
+    cases: usize,
+    alpha: f64,
+    report_margin: f64,
+    race: &mut dyn FnMut(Round, usize, f64) -> Result<Option<Evidence>, E>,
+) -> Result<Vec<Standing>, E> {
+    let mut standings = Vec::with_capacity(cases);
+    for case in 0..cases {
+        let screened = race(Round::Screen, case, alpha)?;
+        standings.push(screened.map_or(Standing::Refused, |evidence| match evidence.verdict {
+            Verdict::Faster => Standing::Faster,
+            Verdict::Same => Standing::Same,
+            Verdict::Slower => Standing::Slower,
+            Verdict::Undecided => Standing::Undecided,
+        }));
+    }
+    let is_flagged = |case: &usize| standings[*case] == Standing::Slower;
+    let flagged: Vec<usize> = (0..cases).filter(is_flagged).collect();
+    let each = alpha / flagged.len().max(1) as f64;
+    let mut evidence = Vec::with_capacity(flagged.len());
+    for &case in &flagged {
+        evidence.push(race(Round::Confirmation, case, each)?);
+    }
+    // A race without a p-value counts as one of the family and never falls.
+    let p_of = |evidence: &Option<Evidence>| evidence.and_then(|evidence| evidence.p_value);
+    let p_values: Vec<f64> = evidence.iter().map(|one| p_of(one).unwrap_or(f64::NAN)).collect();
+    let fallen = holm(&p_values, alpha);
+    for ((&case, evidence), fell) in flagged.iter().zip(evidence).zip(fallen) {
+        standings[case] = match evidence {
+            None => Standing::Refused,
+            Some(again) if fell && again.ratio > 1.0 + report_margin => Standing::Slower,
+            // It was not shown to be slower: its own word for less than that is not believed.
+            Some(Evidence { verdict: Verdict::Slower, .. }) => {
+                Standing::NotConfirmed(Verdict::Undecided)
+            }
+            Some(again) => Standing::NotConfirmed(again.verdict),
+        };
+    }
+    Ok(standings)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proofmark_stats::{Decision, Look, Looks, Stopping, Stream};
+    use std::convert::Infallible;
+
+    /// A race of scripted noise around an effect, decided by the code that decides live ones.
+    fn scripted(stream: &mut Stream, effect: f64, alpha: f64) -> Evidence {
+        // A margin of almost nothing, so that only the error rate protects.
+        let margins = (1e-6, 2e-6);
+        let stopping = Stopping {
+            looks: Looks::short(),
+            alpha,
+            report_margin: margins.0,
+            same_margin: margins.1,
+        };
+        let effects: Vec<f64> = (0..60).map(|_| effect + 0.01 * stream.normal()).collect();
+        let Look::Stop(stop) = stopping.replay(&effects, &[1e-4; 60]) else { unreachable!() };
+        let seen = stop.trials as usize;
+        Evidence {
+            verdict: match stop.decision {
+                Decision::Faster => Verdict::Faster,
+                Decision::Slower => Verdict::Slower,
+                Decision::Same => Verdict::Same,
+                Decision::Undecided => Verdict::Undecided,
+            },
+            ratio: stop.interval.map_or(1.0, |interval| interval.ratio),
+            p_value: stopping.p_value(&effects[..seen], &[1e-4; 60][..seen]),
+        }
+    }
+
+    /// Families of `cases` with an effect in the first, of which the counts are given: any case
+    /// flagged, any case slower, the first slower.
+    fn families(count: usize, cases: usize, effect: f64, alpha: f64) -> [usize; 3] {
+        let mut stream = Stream::new(41);
+        let mut counts = [0; 3];
+        for _ in 0..count {
+            let mut flagged = false;
+            let standings = two_rounds::<Infallible>(cases, alpha, 1e-6, &mut |round, case, at| {
+                flagged |= round == Round::Confirmation;
+                let effect = if case == 0 { effect } else { 0.0 };
+                Ok(Some(scripted(&mut stream, effect, at)))
+            });
+            let Ok(standings) = standings;
+            let seen =
+                [flagged, standings.contains(&Standing::Slower), standings[0] == Standing::Slower];
+            counts.iter_mut().zip(seen).for_each(|(count, seen)| *count += usize::from(seen));
+        }
+        counts
+    }
+
+    #[test]
+    fn a_family_of_identical_code_is_called_slower_at_most_at_alpha_whatever_its_size() {
+        for (count, cases) in [(2000, 1), (500, 8), (120, 400)] {
+            let [flagged, slower, _] = families(count, cases, 0.0, 0.05);
+            // Four sigmas above 5 %.
+            let most = 0.05 * count as f64 + 4.0 * (0.05 * 0.95 * count as f64).sqrt();
+            assert!(slower as f64 <= most, "{slower} of {count} families of {cases}");
+            // One round alone would not do: nearly every large family has a case flagged.
+            assert!(cases < 400 || flagged * 10 > 9 * count, "{flagged} of {count} were flagged");
+        }
+    }
+
+    #[test]
+    fn a_true_regression_is_confirmed_within_a_large_family() {
+        let [_, _, found] = families(60, 30, 0.02, 0.05);
+        assert!(found >= 55, "{found} of 60");
+    }
+
+    #[test]
+    fn what_fresh_trials_do_not_repeat_is_not_confirmed_and_failures_are_refused() {
+        let evidence = |verdict, ratio, p| Some(Evidence { verdict, ratio, p_value: Some(p) });
+        let standings = two_rounds::<Infallible>(5, 0.01, 0.005, &mut |round, case, alpha| {
+            Ok(match (round, case) {
+                (Round::Screen, 3) => None,
+                (Round::Screen, 4) => evidence(Verdict::Same, 1.0, 0.9),
+                (Round::Screen, _) => evidence(Verdict::Slower, 1.1, 1e-6),
+                (Round::Confirmation, 0) => {
+                    assert!((alpha - 0.01 / 3.0).abs() < 1e-12, "divided over the flagged");
+                    evidence(Verdict::Slower, 1.1, 1e-6)
+                }
+                (Round::Confirmation, 1) => evidence(Verdict::Same, 1.001, 0.5),
+                (Round::Confirmation, _) => None,
+            })
+        });
+        let Ok(standings) = standings;
+        let not_confirmed = Standing::NotConfirmed(Verdict::Same);
+        let refused = Standing::Refused;
+        assert_eq!(standings, [Standing::Slower, not_confirmed, refused, refused, Standing::Same]);
+    }
+}

@@ -1,0 +1,196 @@
+//! Two arms on a family of cases, raced until each case is decided.
+
+mod bout;
+mod family;
+mod weak;
+
+pub(crate) use bout::decided;
+
+use crate::admit::Admission;
+use crate::artefact::Programs;
+use crate::{Arm, EngineError, Roster, Source, find_op};
+use bout::Bout;
+use family::two_rounds;
+use proofmark_contract::{Entry, check_case, complete_case};
+use proofmark_schema::decision::{CaseDecision, Standing};
+use proofmark_schema::finding::Severity;
+use proofmark_schema::plan::{Item, Plan};
+use proofmark_schema::race::Verdict;
+use proofmark_schema::{Case, ContenderId, FORMAT_VERSION, Isa, Outcome};
+use proofmark_store::ItemEntry;
+
+/// The budget of a plan whose items are races that decide.
+pub(crate) const BUDGET: &str = "compare";
+
+/// What to decide.
+#[derive(Clone, Debug)]
+pub struct CompareRequest {
+    /// The one that is compared with, and the other.
+    pub arms: [Arm; 2],
+    /// The contender where an arm names none.
+    pub contender: Option<ContenderId>,
+    /// The cases; empty only where both arms are stored runs, and then all they share.
+    pub cases: Vec<Case>,
+    /// Threads each may use.
+    pub threads: usize,
+    /// Seed of inputs, layouts and orders.
+    pub seed: u64,
+    /// Error rate of the whole comparison.
+    pub alpha: f64,
+    /// Differences smaller than this share are not reported.
+    pub report_margin: f64,
+    /// Differences smaller than this share are called the same.
+    pub same_margin: f64,
+    /// Seconds after which no further trial of a race starts.
+    pub seconds: f64,
+    /// Highest path.
+    pub cap: Isa,
+}
+
+/// How a comparison ended.
+#[derive(Clone, Debug)]
+pub struct Compared {
+    /// The run that keeps its races; none where stored numbers were compared.
+    pub run: Option<String>,
+    /// One for each case, in the order asked for.
+    pub decisions: Vec<CaseDecision>,
+    /// What is worth knowing besides.
+    pub notes: Vec<String>,
+    /// The worst that follows.
+    pub severity: Severity,
+}
+
+/// Proves both arms on every case and races them until it is decided. What looks slower is raced
+/// again with fresh trials before it is called so.
+///
+/// # Errors
+/// If an arm cannot be had, a case cannot be read or does not fit its op, or the store fails.
+pub fn compare(programs: &Programs<'_>, request: &CompareRequest) -> Result<Compared, EngineError> {
+    if request.arms.iter().any(|arm| matches!(arm.source, Source::Run(_))) {
+        return weak::compare(programs, request);
+    }
+    let cases = checked(&request.cases)?;
+    let stands = programs.stands(&request.arms)?;
+    let who = contenders(request, [stands[0].contender.as_ref(), stands[1].contender.as_ref()])?;
+    let mut notes = Vec::new();
+    if stands[0].program.is_some() && stands[0].program == stands[1].program && who[0] == who[1] {
+        notes.push("both arms are the same program, byte for byte".to_owned());
+    }
+    let plan = plan(&cases, &who, request);
+    let id = uuid::Uuid::now_v7().to_string();
+    let facts = proofmark_machine::facts(request.cap);
+    let writer = programs.store.create(&id, &plan, &facts)?;
+    let mut bout = Bout {
+        request,
+        listener: programs.listener,
+        stands: &stands,
+        admissions: [0, 1].map(|arm| {
+            Admission::new(&stands[arm].arena, request.seed, request.cap, programs.listener)
+        }),
+        fields: cases.iter().map(|_| None).collect(),
+        decisions: cases
+            .iter()
+            .map(|(_, case)| CaseDecision::open(case.clone(), request.threads))
+            .collect(),
+        plan: &plan,
+        writer,
+    };
+    let mut race = |round, case, alpha| bout.race(round, case, alpha);
+    let standings = two_rounds(cases.len(), request.alpha, request.report_margin, &mut race)?;
+    let Bout { mut decisions, mut writer, .. } = bout;
+    for item in writer.missing() {
+        let nothing = ItemEntry { item, race: None, decided: None, records: Vec::new() };
+        writer.append_item(&nothing)?;
+    }
+    writer.seal()?;
+    for (decision, standing) in decisions.iter_mut().zip(standings) {
+        decision.standing = standing;
+    }
+    let severity = severity(&decisions);
+    Ok(Compared { run: Some(id), decisions, notes, severity })
+}
+
+/// The cases whole and checked, with their ops.
+fn checked(cases: &[Case]) -> Result<Vec<(&'static Entry, Case)>, EngineError> {
+    let check = |case: &Case| {
+        let entry = find_op(&case.op)?;
+        let case = complete_case(entry.op, case);
+        check_case(entry.op, &case)
+            .map_err(|reason| EngineError::Case { case: case.to_string(), reason })?;
+        Ok((entry, case))
+    };
+    cases.iter().map(check).collect()
+}
+
+/// Who is meant on each side: its own word, then the command's, then the other side's, then what
+/// the artefact says.
+fn contenders(
+    request: &CompareRequest,
+    meant: [Option<&ContenderId>; 2],
+) -> Result<[ContenderId; 2], EngineError> {
+    let [first, second] = &request.arms;
+    let pick = |own: &Arm, other: &Arm, meant: Option<&ContenderId>| {
+        let named = own.contender.as_ref().or(request.contender.as_ref());
+        let who = named.or(other.contender.as_ref()).or(meant);
+        who.cloned().ok_or_else(|| EngineError::NoContender(own.to_string()))
+    };
+    Ok([pick(first, second, meant[0].or(meant[1]))?, pick(second, first, meant[1].or(meant[0]))?])
+}
+
+/// Item `i` screens case `i`; item `n + i` confirms it, if it must be.
+fn plan(
+    cases: &[(&'static Entry, Case)],
+    who: &[ContenderId; 2],
+    request: &CompareRequest,
+) -> Plan {
+    let twice = cases.iter().chain(cases).enumerate();
+    let item = |(index, (entry, case)): (usize, &(&'static Entry, Case))| Item {
+        index: index as u64,
+        case: case.clone(),
+        field: who.iter().map(|who| best_path(entry, who, request.cap)).collect(),
+        threads: request.threads,
+    };
+    Plan {
+        format: FORMAT_VERSION,
+        seed: request.seed,
+        budget: BUDGET.to_owned(),
+        items: twice.map(item).collect(),
+        absent: Vec::new(),
+        estimate_seconds: cases.len() as f64,
+    }
+}
+
+/// A kernel without a path takes its best one.
+fn best_path(entry: &'static Entry, who: &ContenderId, cap: Isa) -> ContenderId {
+    if who.isa.is_some() {
+        return who.clone();
+    }
+    let best = Roster::new(&who.to_string(), cap).kernels(entry).into_iter().next();
+    best.map_or_else(|| who.clone(), |(id, _, _)| id)
+}
+
+/// The worst that the decisions amount to.
+fn severity(decisions: &[CaseDecision]) -> Severity {
+    let of = |decision: &CaseDecision| match decision.standing {
+        Standing::Slower => Severity::Regression,
+        Standing::Undecided | Standing::NotConfirmed(Verdict::Undecided) => Severity::Undecided,
+        Standing::Faster | Standing::Same | Standing::NotConfirmed(_) | Standing::Weak => {
+            Severity::Note
+        }
+        Standing::Refused => refused(decision),
+    };
+    let is_open = |decision: &CaseDecision| decision.standing == Standing::Refused;
+    // Where nothing was compared at all, nobody may take it for a pass.
+    let floor = if decisions.iter().all(is_open) { Severity::Environment } else { Severity::Note };
+    decisions.iter().map(of).fold(floor, Severity::max)
+}
+
+fn refused(decision: &CaseDecision) -> Severity {
+    match decision.refused.as_ref().map(|proof| proof.outcome) {
+        Some(Outcome::Wrong | Outcome::Mistrusted) => Severity::Incorrect,
+        Some(Outcome::Crashed | Outcome::TimedOut) => Severity::Crashed,
+        // What the base does not do is no loss; what only the other does not do is one.
+        Some(Outcome::Unsupported) if decision.refused_arm == Some(0) => Severity::Note,
+        _ => Severity::Environment,
+    }
+}

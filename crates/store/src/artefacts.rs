@@ -1,0 +1,249 @@
+//! Worker programs that can be run again: kept by their content, named on two shelves.
+//!
+//! All lie side by side under names of one length: the length of a program's path moves its
+//! stack, and with it the speed of one arm.
+
+use crate::run::parse;
+use crate::{Store, StoreError, check_run_id, durable};
+use proofmark_schema::Artefact;
+use sha2::{Digest, Sha256};
+use std::fs;
+use std::io;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+
+/// Where artefacts are named.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Shelf {
+    /// By the user, until removed.
+    Baselines,
+    /// By commit, so that no revision is built twice.
+    Builds,
+}
+
+impl Shelf {
+    fn folder(self) -> &'static str {
+        match self {
+            Shelf::Baselines => "baselines",
+            Shelf::Builds => "builds",
+        }
+    }
+}
+
+/// Compilers write this before their version into every program.
+const RUSTC: &[u8] = b"rustc version ";
+
+impl Store {
+    /// Where the store lies.
+    pub fn root(&self) -> &Path {
+        &self.root
+    }
+
+    fn programs(&self) -> PathBuf {
+        self.root.join("programs")
+    }
+
+    /// Copies a program into the store.
+    ///
+    /// # Errors
+    /// If it cannot be read or the copy not written.
+    pub fn keep_program(&self, program: &Path, args: &[String]) -> Result<Artefact, StoreError> {
+        let bytes = fs::read(program).map_err(StoreError::io("read", program))?;
+        let sha256 = sha256_of(&bytes);
+        let folder = self.programs();
+        let place = folder.join(&sha256);
+        if !place.is_file() {
+            fs::create_dir_all(&folder).map_err(StoreError::io("make", &folder))?;
+            let fresh = folder.join(format!(".{sha256}.{}", std::process::id()));
+            drop(durable::write_synced(&fresh, &bytes)?);
+            let mode = fs::Permissions::from_mode(0o555);
+            fs::set_permissions(&fresh, mode).map_err(StoreError::io("mark", &fresh))?;
+            fs::rename(&fresh, &place).map_err(StoreError::io("rename to", &place))?;
+            durable::sync_directory(&folder)?;
+        }
+        Ok(Artefact {
+            format: proofmark_schema::FORMAT_VERSION,
+            sha256,
+            bytes: bytes.len() as u64,
+            args: args.to_vec(),
+            revision: None,
+            rustc: rustc_of(&bytes),
+            contender: None,
+        })
+    }
+
+    /// Where an artefact's program lies, after its bytes were held against its hash.
+    ///
+    /// # Errors
+    /// If it is missing or has changed.
+    pub fn program(&self, artefact: &Artefact) -> Result<PathBuf, StoreError> {
+        check_run_id(&artefact.sha256)?;
+        let path = self.programs().join(&artefact.sha256);
+        let bytes = fs::read(&path).map_err(StoreError::io("read", &path))?;
+        let found = sha256_of(&bytes);
+        if found != artefact.sha256 {
+            return Err(StoreError::Changed { path, found });
+        }
+        fs::canonicalize(&path).map_err(StoreError::io("find", &path))
+    }
+
+    /// Names an artefact, in place of the last of that name.
+    ///
+    /// # Errors
+    /// If the name cannot name one, or the disk refuses.
+    pub fn name_artefact(
+        &self,
+        shelf: Shelf,
+        name: &str,
+        artefact: &Artefact,
+    ) -> Result<(), StoreError> {
+        check_run_id(name)?;
+        let folder = self.root.join(shelf.folder());
+        fs::create_dir_all(&folder).map_err(StoreError::io("make", &folder))?;
+        let text = serde_json::to_vec_pretty(artefact)
+            .map_err(|error| StoreError::Unreadable(error.to_string()))?;
+        durable::replace(&folder, &format!("{name}.json"), &text)
+    }
+
+    /// The artefact of that name, if there is one.
+    ///
+    /// # Errors
+    /// If what lies there is damaged.
+    pub fn artefact(&self, shelf: Shelf, name: &str) -> Result<Option<Artefact>, StoreError> {
+        check_run_id(name)?;
+        let path = self.root.join(shelf.folder()).join(format!("{name}.json"));
+        durable::read_if_there(&path)?.map(|bytes| parse(&bytes, &path)).transpose()
+    }
+
+    /// The baseline of that name.
+    ///
+    /// # Errors
+    /// If there is none, which names those there are, or it is damaged.
+    pub fn baseline(&self, name: &str) -> Result<Artefact, StoreError> {
+        self.artefact(Shelf::Baselines, name)?.ok_or_else(|| {
+            let known = self.artefacts(Shelf::Baselines).unwrap_or_default();
+            let known = known.into_iter().map(|(name, _)| name).collect();
+            StoreError::NoBaseline { name: name.to_owned(), known }
+        })
+    }
+
+    /// All artefacts of a shelf by name.
+    ///
+    /// # Errors
+    /// If the shelf cannot be listed or one is damaged.
+    pub fn artefacts(&self, shelf: Shelf) -> Result<Vec<(String, Artefact)>, StoreError> {
+        let folder = self.root.join(shelf.folder());
+        let entries = match fs::read_dir(&folder) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+            entries => entries.map_err(StoreError::io("list", &folder))?,
+        };
+        let mut all = Vec::new();
+        for entry in entries {
+            let file = entry.map_err(StoreError::io("list", &folder))?.file_name();
+            let Some(name) = file.to_str().and_then(|file| file.strip_suffix(".json")) else {
+                continue;
+            };
+            if let Some(artefact) = self.artefact(shelf, name)? {
+                all.push((name.to_owned(), artefact));
+            }
+        }
+        all.sort_by(|(a, _), (b, _)| a.cmp(b));
+        Ok(all)
+    }
+
+    /// Forgets a baseline, and its program unless somebody else names it.
+    ///
+    /// # Errors
+    /// If there is none or the disk refuses.
+    pub fn remove_baseline(&self, name: &str) -> Result<Artefact, StoreError> {
+        let artefact = self.baseline(name)?;
+        let path = self.root.join(Shelf::Baselines.folder()).join(format!("{name}.json"));
+        fs::remove_file(&path).map_err(StoreError::io("remove", &path))?;
+        let mut named = self.artefacts(Shelf::Baselines)?;
+        named.extend(self.artefacts(Shelf::Builds)?);
+        if !named.iter().any(|(_, other)| other.sha256 == artefact.sha256) {
+            let path = self.programs().join(&artefact.sha256);
+            fs::remove_file(&path).map_err(StoreError::io("remove", &path))?;
+        }
+        Ok(artefact)
+    }
+}
+
+fn sha256_of(bytes: &[u8]) -> String {
+    Sha256::digest(bytes).iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+/// `1.95.0 (59807616e 2026-04-14)`, as the compiler wrote it into the program.
+fn rustc_of(bytes: &[u8]) -> Option<String> {
+    let is_version = |start: &usize| bytes[*start..].starts_with(RUSTC);
+    // The text may stand in the program's own data too (it does in this one): a version opens
+    // with a digit and ends with a closing bracket.
+    let starts = (0..bytes.len()).filter(|&at| bytes[at] == b'r').filter(is_version);
+    starts.map(|at| &bytes[at + RUSTC.len()..]).find_map(|text| {
+        let end = text.iter().take(80).position(|&byte| byte == b')')?;
+        let text = std::str::from_utf8(&text[..=end]).ok()?;
+        let is_plain = text.starts_with(|c: char| c.is_ascii_digit())
+            && text.chars().all(|c| c.is_ascii_graphic() || c == ' ');
+        is_plain.then(|| text.to_owned())
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn place() -> (tempfile::TempDir, Store, PathBuf) {
+        let folder = tempfile::tempdir().unwrap();
+        let store = Store::open(&folder.path().join("store")).unwrap();
+        let program = folder.path().join("worker");
+        fs::write(&program, b"\x7fELF rustc version x rustc version 1.95.0 (abc 2026-04-14)\0")
+            .unwrap();
+        (folder, store, program)
+    }
+
+    #[test]
+    fn a_baseline_reads_back_with_what_is_known_of_its_program() {
+        let (_folder, store, program) = place();
+        let kept = store.keep_program(&program, &["__worker".to_owned()]).unwrap();
+        assert_eq!(kept.rustc.as_deref(), Some("1.95.0 (abc 2026-04-14)"));
+        store.name_artefact(Shelf::Baselines, "old", &kept).unwrap();
+        assert_eq!(store.baseline("old").unwrap(), kept);
+        assert!(store.program(&kept).unwrap().ends_with(&kept.sha256));
+        // The well-known hash of nothing: it is SHA-256.
+        assert!(sha256_of(b"").starts_with("e3b0c44298fc1c14"));
+    }
+
+    #[test]
+    fn a_changed_program_is_refused() {
+        let (_folder, store, program) = place();
+        let kept = store.keep_program(&program, &[]).unwrap();
+        let path = store.programs().join(&kept.sha256);
+        fs::remove_file(&path).unwrap();
+        fs::write(&path, b"something else").unwrap();
+        assert!(matches!(store.program(&kept), Err(StoreError::Changed { .. })));
+    }
+
+    #[test]
+    fn a_program_goes_with_the_last_that_names_it() {
+        let (_folder, store, program) = place();
+        let kept = store.keep_program(&program, &[]).unwrap();
+        for name in ["a", "b"] {
+            store.name_artefact(Shelf::Baselines, name, &kept).unwrap();
+        }
+        store.remove_baseline("a").unwrap();
+        assert!(store.program(&kept).is_ok());
+        store.remove_baseline("b").unwrap();
+        assert!(store.program(&kept).is_err());
+    }
+
+    #[test]
+    fn a_missing_baseline_names_those_there_are_and_paths_are_refused() {
+        let (_folder, store, program) = place();
+        let kept = store.keep_program(&program, &[]).unwrap();
+        store.name_artefact(Shelf::Baselines, "main", &kept).unwrap();
+        let error = store.baseline("mian").unwrap_err();
+        assert!(error.hint().unwrap().contains("main"), "{:?}", error.hint());
+        assert!(store.baseline("../x").is_err());
+        assert!(store.name_artefact(Shelf::Baselines, "../x", &kept).is_err());
+    }
+}
