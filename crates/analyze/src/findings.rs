@@ -13,12 +13,15 @@ const FLAG_PERCENT: f64 = 105.0;
 const IMPOSSIBLE_PERCENT: f64 = 200.0;
 /// Half-width of an interval above which a time is not worth much.
 const WIDE: f64 = 0.10;
+/// Change of a ruler over a race, as a share, that is told where the whole interval lies beyond it.
+const DRIFT: f64 = 0.02;
 
 /// Every finding on the records, refusals first.
 pub fn findings(records: &[Record]) -> Vec<Finding> {
     let mut found: Vec<Finding> = records.iter().filter_map(refusal).collect();
     found.extend(records.iter().filter_map(too_fast));
     found.extend(records.iter().filter_map(wide_interval));
+    found.extend(records.iter().flat_map(conditions));
     found.extend(cells(records).iter().filter_map(|cell| fastest(cell)));
     found
 }
@@ -28,13 +31,15 @@ pub fn exit_severity(findings: &[Finding]) -> Option<Severity> {
     findings.iter().map(|finding| finding.severity).max()
 }
 
-/// The records of each case and thread count, in the order in which they first appear.
+/// The records of each case, thread count and state of memory, in the order in which they first
+/// appear.
 fn cells(records: &[Record]) -> Vec<Vec<&Record>> {
     let mut cells: Vec<Vec<&Record>> = Vec::new();
     for record in records {
         let same = |cell: &&mut Vec<&Record>| {
             cell[0].case == record.case
                 && cell[0].threads == record.threads
+                && cell[0].memory == record.memory
                 && cell[0].run == record.run
         };
         match cells.iter_mut().find(same) {
@@ -116,6 +121,50 @@ fn wide_interval(record: &Record) -> Option<Finding> {
     Some(Finding { severity, claim, items: vec![record.item], advice: advice.to_owned() })
 }
 
+/// What the rulers and the wait for a quiet machine say of a race; told once, by its first arm.
+fn conditions(record: &Record) -> Vec<Finding> {
+    let performance = record.judged.performance().filter(|of| of.slices.arm == 0);
+    let Some(conditions) = performance.and_then(|of| of.conditions.as_ref()) else {
+        return Vec::new();
+    };
+    let percent = |share: f64| format!("{} %", three_digits(share * 100.0));
+    let mut found = Vec::new();
+    if let Some(quiet) = conditions.quiet.filter(|quiet| !quiet.is_quiet) {
+        found.push((
+            format!(
+                "noisy: others used {} of the processors after {} s of waiting, {} was stolen",
+                percent(quiet.busy),
+                three_digits(quiet.waited_seconds),
+                percent(quiet.steal)
+            ),
+            "let nothing else run on the machine; `proofmark doctor` shows what does",
+        ));
+    }
+    if let Some(ratio) = &conditions.throttled {
+        found.push((
+            format!("throttled: the processor became {} slower", percent(ratio.estimate - 1.0)),
+            "ratios hold, because arms are interleaved; times do not: let the machine cool, or \
+             look for a limit on its processors",
+        ));
+    } else {
+        let is_clear = |low: f64, high: f64| low > DRIFT || high < -DRIFT;
+        let drifts = conditions.rulers.iter().filter_map(|ruler| {
+            let drift = ruler.drift.filter(|drift| is_clear(drift.low, drift.high))?;
+            Some(format!("drift: the {} ruler by {}", ruler.ruler.name(), percent(drift.estimate)))
+        });
+        let advice = "ratios hold, because arms are interleaved; read times with care";
+        found.extend(drifts.map(|claim| (claim, advice)));
+    }
+    let place = format!("{} with {}", record.case, threads(record.threads));
+    let finding = |(claim, advice): (String, &str)| Finding {
+        severity: Severity::Note,
+        claim: format!("{claim} ({place})"),
+        items: vec![record.item],
+        advice: advice.to_owned(),
+    };
+    found.into_iter().map(finding).collect()
+}
+
 fn fastest(cell: &[&Record]) -> Option<Finding> {
     let outcome = winner(cell);
     let place = format!("{} with {}", cell[0].case, threads(cell[0].threads));
@@ -148,6 +197,39 @@ fn threads(count: usize) -> String {
 mod tests {
     use super::*;
     use crate::fixture::{compared, example, performance, refused, timed};
+    use proofmark_schema::conditions::{Conditions, Quiet, Ruler, RulerStability};
+    use proofmark_schema::quantity::Interval;
+
+    #[test]
+    fn noise_throttling_and_drift_are_told_once_a_race_and_fail_nothing() {
+        let interval = |estimate, low, high| Interval { estimate, low, high, confidence: 0.95 };
+        let chain = RulerStability {
+            ruler: Ruler::Chain,
+            readings: 90,
+            wall_ns_median: 8000.0,
+            variation: 0.01,
+            drift: Some(interval(-0.06, -0.08, -0.04)),
+        };
+        let noisy = Quiet { busy: 0.45, waited_seconds: 5.0, ..Quiet::default() };
+        let mut told =
+            Conditions { rulers: vec![chain], quiet: Some(noisy), ..Conditions::default() };
+        let claims = |told: &Conditions| -> Vec<String> {
+            let mut records = [timed("native/scalar", 0, 1e3), timed("native/simd", 1, 1e3)];
+            records.iter_mut().for_each(|r| performance(r).conditions = Some(told.clone()));
+            let found: Vec<Finding> = records.iter().flat_map(conditions).collect();
+            assert!(found.iter().all(|finding| finding.severity == Severity::Note));
+            found.into_iter().map(|finding| finding.claim).collect()
+        };
+        let found = claims(&told);
+        assert_eq!(found.len(), 2);
+        assert!(found[0].starts_with("noisy: others used 45.0 %"), "{found:?}");
+        assert!(found[1].starts_with("drift: the chain ruler by -6.00 %"), "{found:?}");
+        told.throttled = Some(interval(1.12, 1.05, 1.2));
+        assert!(claims(&told)[1].starts_with("throttled: the processor became 12.0 % slower"));
+        told =
+            Conditions { quiet: Some(Quiet { is_quiet: true, ..noisy }), ..Conditions::default() };
+        assert!(claims(&told).is_empty());
+    }
 
     #[test]
     fn refusals_weigh_by_their_outcome() {

@@ -1,11 +1,12 @@
 //! Fixed records for the tests of this crate.
 
+use proofmark_schema::memory::CacheState;
 use proofmark_schema::proof::{Errors, Proof, Refusal, Stage};
 use proofmark_schema::quantity::Interval;
 use proofmark_schema::race::{Comparison, Verdict};
 use proofmark_schema::record::{Judged, Limits, Performance, Record, ShapeRoles, SliceSpan};
 use proofmark_schema::{Case, ErrorContract, FORMAT_VERSION, Outcome, Receipt, Reproducibility};
-use proofmark_schema::{ContenderId, Work};
+use proofmark_schema::{ContenderId, Memory, Work};
 
 fn proof(case: &Case, contender: &ContenderId) -> Proof {
     Proof {
@@ -33,11 +34,14 @@ pub(crate) fn timed(contender: &str, arm: u32, wall_ns: f64) -> Record {
         wall_ns: interval,
         trials: 6,
         slice_count: 60,
-        cache: "hot".to_owned(),
+        cache: CacheState::hot(),
+        pages: None,
         peak_bytes: 3_000_000,
         allocations_per_call: 2.0,
+        allocated_bytes_per_call: Some(96.0),
         limits: None,
         comparison: None,
+        conditions: None,
         slices: SliceSpan { race: 0, arm },
     };
     Record {
@@ -45,6 +49,7 @@ pub(crate) fn timed(contender: &str, arm: u32, wall_ns: f64) -> Record {
         run: "run".to_owned(),
         item: u64::from(arm),
         threads: 1,
+        memory: Memory::default(),
         receipt: Receipt::default(),
         isolation: "T1".to_owned(),
         work: Work {
@@ -54,7 +59,10 @@ pub(crate) fn timed(contender: &str, arm: u32, wall_ns: f64) -> Record {
             transcendentals: 0,
         },
         shape: ShapeRoles::default(),
-        judged: Judged::Proven { proof: proof(&case, &contender), performance: Some(performance) },
+        judged: Judged::Proven {
+            proof: proof(&case, &contender),
+            performance: Some(Box::new(performance)),
+        },
         case,
         contender,
     }

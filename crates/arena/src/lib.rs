@@ -17,6 +17,8 @@
 //!    worker runs it, writes the answer into the page (and its text, if it failed, to the
 //!    socket), then hands the turn back. No message is needed, so a batch costs two wake-ups.
 //!
+//! 4. The rulers: the same with `RULERS`, in a worker that has no contender.
+//!
 //! A worker that dies hands nothing back: its signal handler writes the crash into the page and
 //! wakes the supervisor, which looks at the process between waits in any case.
 
@@ -29,6 +31,7 @@ mod operand;
 mod output;
 mod poison;
 mod process;
+mod ruler;
 mod spawn;
 mod wait;
 mod worker;
@@ -37,5 +40,6 @@ pub use fault::Fault;
 pub use limits::Limits;
 pub use operand::{OperandPlan, Stray, StrayPlace};
 pub use poison::poison_word;
+pub use ruler::{Ruler, RulerTimes};
 pub use spawn::{Arena, FixedLayout, Spawn};
 pub use worker::{Batch, Loaded, Ran, Worker};

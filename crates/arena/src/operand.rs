@@ -1,8 +1,8 @@
 //! Operands as the supervisor holds them: a memory file, guards, canaries in every byte of slack.
 
 use crate::poison::poison_word;
-use proofmark_schema::DType;
 use proofmark_schema::wire::OperandMap;
+use proofmark_schema::{DType, Pages};
 use proofmark_tensor::{
     Access, Layout, Mapping, Placement, Tensor, check_canary, memfd, mix, write_canary,
 };
@@ -24,7 +24,16 @@ pub struct OperandPlan {
     pub placement: Placement,
     /// The kernel may write it; else it is mapped read-only in the worker.
     pub writable: bool,
+    /// Copies of it that calls may walk over; at least 1.
+    pub sets: usize,
+    /// What pages it is to lie on; the kernel has the last word.
+    pub pages: Pages,
 }
+
+/// Bytes of a huge page.
+const HUGE_BYTES: usize = 2 << 20;
+/// Bytes of a cache line: sets start on one, as the first does, and one lies between them.
+const LINE_BYTES: usize = 64;
 
 /// A byte that a kernel wrote outside of its operand.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -70,8 +79,11 @@ impl fmt::Display for Stray {
 pub(crate) struct Attached {
     plan: OperandPlan,
     mapping: Mapping,
-    tensor: Tensor,
+    /// One for each set.
+    tensors: Vec<Tensor>,
     offset: usize,
+    /// Bytes from one set to the next.
+    set_bytes: usize,
     seed: u64,
 }
 
@@ -82,20 +94,36 @@ impl Attached {
         if span > isize::MAX as usize / 2 {
             return Err(io::ErrorKind::OutOfMemory.into());
         }
-        let body = Placement::needed(span);
-        let offset = plan.placement.offset(body, span, plan.dtype.size());
+        let set_bytes = span.next_multiple_of(LINE_BYTES) + LINE_BYTES;
+        let more =
+            (plan.sets.max(1) - 1).checked_mul(set_bytes).ok_or(io::ErrorKind::OutOfMemory)?;
+        let all = span + more;
+        let mut body = Placement::needed(all);
+        let offset = plan.placement.offset(body, all, plan.dtype.size());
+        if plan.pages == Pages::Huge {
+            body = body.next_multiple_of(HUGE_BYTES);
+        }
         let file = memfd(&plan.name, body)?;
-        let mapping = Mapping::of_file(file.as_fd(), body, Access::ReadWrite)?;
+        let align = align_bytes(plan.pages);
+        let mapping = Mapping::of_file_aligned(file.as_fd(), body, Access::ReadWrite, align)?;
         if !plan.writable {
             // From here on nobody can make another writable mapping of it; ours stays.
             rustix::fs::fcntl_add_seals(&file, SealFlags::FUTURE_WRITE)?;
         }
-        let base = mapping.base().wrapping_add(offset);
-        // SAFETY: the span lies in the mapping, as `offset` has checked; the mapping is readable
-        // and writable, and kept beside the tensor. The worker writes only in its own turn.
-        let tensor = unsafe { Tensor::from_raw(base, plan.dtype, plan.layout.clone(), true) };
-        let mut attached = Attached { plan: plan.clone(), mapping, tensor, offset, seed };
+        let tensor = |set: usize| {
+            let base = mapping.base().wrapping_add(offset + set * set_bytes);
+            // SAFETY: the spans of all sets lie in the mapping, as `offset` has checked; it is
+            // readable and writable, and kept beside the tensors, which do not overlap. The
+            // worker writes only in its own turn.
+            unsafe { Tensor::from_raw(base, plan.dtype, plan.layout.clone(), true) }
+        };
+        let tensors = (0..plan.sets.max(1)).map(tensor).collect();
+        let plan = plan.clone();
+        let mut attached = Attached { plan, mapping, tensors, offset, set_bytes, seed };
         attached.write_canaries();
+        if attached.plan.pages == Pages::Huge {
+            collapse(&attached.mapping);
+        }
         Ok((attached, file))
     }
 
@@ -108,16 +136,19 @@ impl Attached {
             row_stride: self.plan.layout.row_stride,
             file_bytes: self.mapping.len(),
             offset_bytes: self.offset,
+            sets: self.tensors.len(),
+            set_bytes: self.set_bytes,
+            align_bytes: align_bytes(self.plan.pages),
             writable: self.plan.writable,
         }
     }
 
-    pub(crate) fn tensor(&self) -> &Tensor {
-        &self.tensor
+    pub(crate) fn tensor(&self, set: usize) -> &Tensor {
+        &self.tensors[set]
     }
 
-    pub(crate) fn tensor_mut(&mut self) -> &mut Tensor {
-        &mut self.tensor
+    pub(crate) fn tensor_mut(&mut self, set: usize) -> &mut Tensor {
+        &mut self.tensors[set]
     }
 
     /// Bytes of the memory file.
@@ -133,12 +164,15 @@ impl Attached {
         self.plan.layout.cols() * self.plan.dtype.size()
     }
 
-    /// Rows that hold elements, as ranges of the file.
+    /// Rows that hold elements, of all sets, as ranges of the file.
     fn rows(&self) -> impl Iterator<Item = Range<usize>> + use<> {
         let count = if self.plan.layout.is_empty() { 0 } else { self.plan.layout.rows() };
-        let (offset, length) = (self.offset, self.row_bytes());
+        let (offset, length, set_bytes) = (self.offset, self.row_bytes(), self.set_bytes);
         let stride = self.plan.layout.row_stride * self.plan.dtype.size();
-        (0..count).map(move |row| offset + row * stride..offset + row * stride + length)
+        (0..self.tensors.len()).flat_map(move |set| {
+            let start = offset + set * set_bytes;
+            (0..count).map(move |row| start + row * stride..start + row * stride + length)
+        })
     }
 
     /// Every range of the file that holds no element, in order.
@@ -166,20 +200,27 @@ impl Attached {
             let seed = mix(self.seed, gap.start as u64, 0);
             check_canary(&bytes[gap.clone()], seed).map(|inside| gap.start + inside)
         })?;
-        let end = self.offset + self.span_bytes();
         let place = if at < self.offset {
             StrayPlace::BeforeStart(self.offset - at)
-        } else if at >= end {
-            StrayPlace::PastEnd(at - end)
+        } else {
+            let set = ((at - self.offset) / self.set_bytes).min(self.tensors.len() - 1);
+            let inside = at - self.offset - set * self.set_bytes;
+            self.place_inside(inside)
+        };
+        Some(Stray { operand: self.plan.name.clone(), place })
+    }
+
+    /// The place of a byte of slack that lies so far after a set's first element.
+    fn place_inside(&self, inside: usize) -> StrayPlace {
+        if inside >= self.span_bytes() {
+            StrayPlace::PastEnd(inside - self.span_bytes())
         } else {
             let stride = self.plan.layout.row_stride * self.plan.dtype.size();
-            let inside = at - self.offset;
             StrayPlace::BetweenRows {
                 row: inside / stride,
                 bytes: inside % stride - self.row_bytes(),
             }
-        };
-        Some(Stray { operand: self.plan.name.clone(), place })
+        }
     }
 
     /// Fills every element with poison.
@@ -192,12 +233,13 @@ impl Attached {
         }
     }
 
-    /// The first element, in logical order, that still holds its poison.
+    /// The first element of the first set, in logical order, that still holds its poison.
     pub(crate) fn unwritten(&self, pattern: u64) -> Option<usize> {
         let word = poison_word(self.plan.dtype, pattern);
         let (size, cols) = (self.plan.dtype.size(), self.plan.layout.cols());
         let bytes = self.mapping.bytes();
-        self.rows().enumerate().find_map(|(row, range)| {
+        let count = self.plan.layout.rows();
+        self.rows().take(count).enumerate().find_map(|(row, range)| {
             let held = bytes[range].chunks_exact(size).enumerate().position(|(col, element)| {
                 let at = col * size % 8;
                 element == &word[at..at + size]
@@ -211,7 +253,7 @@ impl Attached {
     pub(crate) fn name_address(&self, address: u64, base: u64) -> Option<String> {
         let guard = self.mapping.guard_bytes() as i128;
         let (offset, file) = (self.offset as i128, self.mapping.len() as i128);
-        let span = self.span_bytes() as i128;
+        let span = (self.span_bytes() + (self.tensors.len() - 1) * self.set_bytes) as i128;
         let at = i128::from(address) - i128::from(base);
         if base == 0 || at < -offset - guard || at >= file - offset + guard {
             return None;
@@ -230,14 +272,57 @@ impl Attached {
     }
 }
 
+/// What the address of an operand's file must be a multiple of.
+fn align_bytes(pages: Pages) -> usize {
+    match pages {
+        Pages::Small => rustix::param::page_size(),
+        Pages::Huge => HUGE_BYTES,
+    }
+}
+
+/// Asks the kernel to put the file on huge pages now, whatever its policy for shared memory.
+/// It may refuse; whether it did is seen in the worker's own account of its mappings.
+fn collapse(mapping: &Mapping) {
+    // SAFETY: the whole mapping is ours; the call moves its contents and changes no byte.
+    unsafe { libc::madvise(mapping.base().cast(), mapping.len(), libc::MADV_COLLAPSE) };
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
+    fn plan(layout: Layout, placement: Placement) -> OperandPlan {
+        OperandPlan {
+            name: "y".into(),
+            dtype: DType::F32,
+            layout,
+            placement,
+            writable: true,
+            sets: 1,
+            pages: Pages::Small,
+        }
+    }
+
     fn attached(layout: Layout, placement: Placement) -> Attached {
-        let plan =
-            OperandPlan { name: "y".into(), dtype: DType::F32, layout, placement, writable: true };
-        Attached::new(&plan, 7).unwrap().0
+        Attached::new(&plan(layout, placement), 7).unwrap().0
+    }
+
+    #[test]
+    fn sets_lie_apart_on_lines_of_their_own_and_strays_between_them_are_found() {
+        for pages in Pages::ALL {
+            let one = plan(Layout::dense([3, 5]), Placement::Shifted(192));
+            let mut y = Attached::new(&OperandPlan { sets: 4, pages, ..one }, 7).unwrap().0;
+            for set in 0..4 {
+                let values = [set as f64; 15];
+                y.tensor_mut(set).from_f64(&values);
+                assert_eq!((y.offset + set * y.set_bytes) % 64, 0);
+            }
+            assert!((0..4).all(|set| y.tensor(set).to_f64() == [set as f64; 15]));
+            assert_eq!(y.stray(), None);
+            let at = y.offset + 2 * y.set_bytes + 60 + 3;
+            y.mapping.bytes_mut()[at] ^= 1;
+            assert_eq!(y.stray().unwrap().place, StrayPlace::PastEnd(3));
+        }
     }
 
     #[test]
@@ -272,11 +357,11 @@ mod tests {
         let mut y = attached(Layout::padded([2, 3], 5), Placement::EndFlush);
         y.poison(9);
         assert_eq!((y.stray(), y.unwritten(9)), (None, Some(0)));
-        assert!(y.tensor().to_f64().iter().all(|value| value.is_nan()));
-        y.tensor_mut().from_f64(&[1.0, 2.0, 3.0, 4.0, 5.0, 6.0]);
+        assert!(y.tensor(0).to_f64().iter().all(|value| value.is_nan()));
+        y.tensor_mut(0).from_f64(&[1.0, 2.0, 3.0, 4.0, 5.0, 6.0]);
         assert_eq!(y.unwritten(9), None);
         let word = poison_word(DType::F32, 9);
-        y.tensor_mut().rows_mut::<f32>().unwrap().row_mut(1)[2] =
+        y.tensor_mut(0).rows_mut::<f32>().unwrap().row_mut(1)[2] =
             f32::from_le_bytes(word[..4].try_into().unwrap());
         assert_eq!(y.unwritten(9), Some(5));
     }

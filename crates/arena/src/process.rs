@@ -98,6 +98,13 @@ impl Process {
         status_bytes(&text, "VmHWM:").unwrap_or(0)
     }
 
+    /// Bytes of memory files that it has mapped by huge pages, and at all; the page that is handed
+    /// over does not count. Zeros once it is gone.
+    pub(crate) fn huge_and_mapped_bytes(&self) -> (u64, u64) {
+        let text = std::fs::read_to_string(proc_path(self.pid, "smaps")).unwrap_or_default();
+        huge_and_mapped_bytes(&text)
+    }
+
     /// Lets the peak start again from what is resident now, where the system permits it.
     pub(crate) fn reset_peak(&self) {
         let _ = std::fs::write(proc_path(self.pid, "clear_refs"), "5");
@@ -123,6 +130,46 @@ impl Drop for Process {
     }
 }
 
+/// The sums over the operands' mappings in a list of `smaps`.
+fn huge_and_mapped_bytes(smaps: &str) -> (u64, u64) {
+    let mut is_operand = false;
+    let (mut huge, mut mapped) = (0, 0);
+    for line in smaps.lines() {
+        // The first line of a mapping has its addresses; those that follow are `Name: value`.
+        if line.split(' ').next().is_some_and(|word| !word.ends_with(':')) {
+            is_operand = line.contains("/memfd:") && !line.contains("/memfd:hand-over");
+        } else if is_operand {
+            huge += status_bytes(line, "ShmemPmdMapped:").unwrap_or(0);
+            mapped += status_bytes(line, "Rss:").unwrap_or(0);
+        }
+    }
+    (huge, mapped)
+}
+
 fn proc_path(pid: Pid, file: &str) -> String {
     format!("/proc/{}/{file}", pid.as_raw_nonzero())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_operands_count_as_mapped() {
+        let smaps = "\
+7f00-7f20 r--s 00000000 00:01 36   /memfd:a (deleted)
+Size:               2048 kB
+Rss:                2048 kB
+ShmemPmdMapped:     2048 kB
+VmFlags: rd sh
+7f30-7f31 rw-s 00000000 00:01 37   /memfd:hand-over (deleted)
+Rss:                   4 kB
+7f40-7f44 rw-s 00000000 00:01 38   /memfd:y (deleted)
+Rss:                  16 kB
+ShmemPmdMapped:        0 kB
+7f50-7f54 rw-p 00000000 00:00 0
+Rss:                  16 kB
+";
+        assert_eq!(huge_and_mapped_bytes(smaps), (2048 * 1024, 2064 * 1024));
+    }
 }

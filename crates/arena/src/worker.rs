@@ -7,8 +7,9 @@ use crate::output::Output;
 use crate::process::Process;
 use crate::wait::{GaveUp, wait_for_turn};
 use crate::{Fault, Limits, crash};
+use proofmark_schema::memory::Probe;
 use proofmark_schema::wire::{FromWorker, HandOver, PAGE_BYTES, ToWorker, option, status, turn};
-use proofmark_schema::{Case, ContenderId, ErrorContract, FORMAT_VERSION, Receipt};
+use proofmark_schema::{Cache, Case, ContenderId, ErrorContract, FORMAT_VERSION, Receipt};
 use proofmark_tensor::{Access, Mapping, Tensor, memfd};
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::thread::futex;
@@ -39,12 +40,14 @@ pub struct Batch {
     pub check_each_call: bool,
     /// Fill the workspace with this pattern first.
     pub dirty_workspace: Option<u32>,
+    /// A loop of calls and nothing else, with hot caches: to measure what a batch itself costs.
+    pub bare: bool,
 }
 
 impl Default for Batch {
     /// One call.
     fn default() -> Batch {
-        Batch { prime: 0, calls: 1, check_each_call: false, dirty_workspace: None }
+        Batch { prime: 0, calls: 1, check_each_call: false, dirty_workspace: None, bare: false }
     }
 }
 
@@ -65,6 +68,8 @@ pub struct Ran {
     pub faults: u32,
     /// Heap allocations of the process.
     pub allocations: u32,
+    /// Bytes that these asked for.
+    pub allocated_bytes: u64,
     /// State that was left changed; see [`proofmark_schema::wire::leak`].
     pub leaks: u32,
 }
@@ -130,11 +135,20 @@ impl Worker {
     }
 
     /// Makes operands, in the order of the op's signature, and lets the worker map them in place
-    /// of the last ones. Elements are zero; every byte around them is a canary.
+    /// of the last ones. Elements are zero; every byte around them is a canary. Calls find them
+    /// in the caches.
     ///
     /// # Errors
     /// If memory cannot be had; else as for every command.
     pub fn attach(&mut self, plans: &[OperandPlan]) -> Result<(), Fault> {
+        self.attach_for(plans, Cache::Hot)
+    }
+
+    /// The same, with the caches in this state before every timed call.
+    ///
+    /// # Errors
+    /// As for [`Worker::attach`].
+    pub fn attach_for(&mut self, plans: &[OperandPlan], cache: Cache) -> Result<(), Fault> {
         let seed = monotonic_ns();
         let mut attached = Vec::with_capacity(plans.len());
         let mut files = Vec::<OwnedFd>::with_capacity(plans.len());
@@ -148,7 +162,35 @@ impl Worker {
         let operands = attached.iter().map(Attached::map).collect();
         // Kept from here on, so that a crash while the worker maps them can be named.
         self.operands = attached;
-        self.done(&ToWorker::Attach { operands }, &files)
+        self.done(&ToWorker::Attach { operands, cache }, &files)
+    }
+
+    /// What loads of the operands' lines take in the state that they were attached for, and right
+    /// afterwards; nothing where the machine cannot tell.
+    ///
+    /// # Errors
+    /// As for every command.
+    pub fn probe(&mut self) -> Result<Option<Probe>, Fault> {
+        match self.tell(&ToWorker::Probe, &[])? {
+            FromWorker::Probed { probe } => Ok(probe),
+            other => Err(self.broken(&other)),
+        }
+    }
+
+    /// Bytes of operands that the worker has mapped by huge pages, and that it has mapped at all,
+    /// as the kernel accounts for them.
+    pub fn huge_and_mapped_bytes(&self) -> (u64, u64) {
+        self.process.huge_and_mapped_bytes()
+    }
+
+    /// Lets the worker read the rulers; times in the order of `Ruler::ALL`, 0 for the stream
+    /// unless it is asked for.
+    pub(crate) fn read_rulers(&mut self, with_stream: bool) -> Result<[u64; 3], Fault> {
+        self.check_alive()?;
+        page_of(&self.page).calls.store(u32::from(with_stream), Relaxed);
+        self.hand_over(turn::RULERS)?;
+        let page = page_of(&self.page);
+        Ok(page.ruler_ns.each_ref().map(|time| time.load(Relaxed)))
     }
 
     /// Operand `i` as the supervisor sees it: the same memory, read and write.
@@ -156,7 +198,7 @@ impl Worker {
     /// # Panics
     /// If there is no such operand.
     pub fn tensor(&self, i: usize) -> &Tensor {
-        self.operands[i].tensor()
+        self.tensor_of(i, 0)
     }
 
     /// Operand `i`, to be filled between batches.
@@ -164,10 +206,26 @@ impl Worker {
     /// # Panics
     /// If there is no such operand.
     pub fn tensor_mut(&mut self, i: usize) -> &mut Tensor {
-        self.operands[i].tensor_mut()
+        self.tensor_of_mut(i, 0)
     }
 
-    /// Fills the elements of operand `i` with poison; see [`crate::poison_word`].
+    /// Operand `i` of a set.
+    ///
+    /// # Panics
+    /// If there is no such operand or set.
+    pub fn tensor_of(&self, i: usize, set: usize) -> &Tensor {
+        self.operands[i].tensor(set)
+    }
+
+    /// Operand `i` of a set, to be filled between batches.
+    ///
+    /// # Panics
+    /// If there is no such operand or set.
+    pub fn tensor_of_mut(&mut self, i: usize, set: usize) -> &mut Tensor {
+        self.operands[i].tensor_mut(set)
+    }
+
+    /// Fills the elements of operand `i`, in all sets, with poison; see [`crate::poison_word`].
     ///
     /// # Panics
     /// If there is no such operand.
@@ -218,6 +276,9 @@ impl Worker {
         if batch.dirty_workspace.is_some() {
             options |= option::DIRTY_WORKSPACE;
         }
+        if batch.bare {
+            options |= option::BARE;
+        }
         page.prime.store(batch.prime, Relaxed);
         page.calls.store(batch.calls, Relaxed);
         page.options.store(options, Relaxed);
@@ -238,6 +299,7 @@ impl Worker {
             switches: page.switches.load(Relaxed),
             faults: page.faults.load(Relaxed),
             allocations: page.allocations.load(Relaxed),
+            allocated_bytes: page.allocated_bytes.load(Relaxed),
             leaks: page.leaks.load(Relaxed),
         })
     }

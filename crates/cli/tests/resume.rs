@@ -19,7 +19,7 @@ fn kills() -> u64 {
 
 fn command(store: &Path, resume: bool) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_proofmark"));
-    command.args(["bench", "--format", "jsonl", "--store"]).arg(store);
+    command.args(["bench", "--settle", "0", "--format", "jsonl", "--store"]).arg(store);
     if resume {
         command.args(["--resume", "latest"]);
     } else {

@@ -26,7 +26,7 @@ fn talk(output: &Output) -> String {
 fn tiny(store: &Path, more: &[&str]) -> Output {
     let mut arguments = vec!["bench", "add", "--quick", "--dtype", "f32", "--threads", "1"];
     arguments.extend(["--with", "native/scalar native/simd", "--sweep", "b=2 s=3 d=17"]);
-    arguments.extend(["--store", store.to_str().unwrap()]);
+    arguments.extend(["--settle", "0", "--store", store.to_str().unwrap()]);
     arguments.extend(more);
     proofmark(&arguments)
 }
@@ -72,6 +72,9 @@ fn a_wrong_axis_sweep_attribute_or_isa_says_what_would_be_right() {
         (&["bench", "add", "--dry-run", "--attr", "eps=1"], &[], "attributes: "),
         (&["bench", "add", "--dry-run", "--dtype", "i8"], &[], "defined: "),
         (&["bench", "add", "--dry-run", "--with", "native/nobody"], &[], "native/nobody"),
+        (&["bench", "add", "--dry-run", "--cache", "weights-cold"], &[], "has no weights"),
+        (&["bench", "add", "--dry-run", "--cache", "warm"], &[], "hot, cold, rotate"),
+        (&["bench", "add", "--settle=-1"], &[], "settle"),
         (&["bench", "add", "--dry-run"], &[("PROOFMARK_ISA", "sse9")], "sse9"),
         (&["repro", "add:f32[b=1", "--with", "native/scalar"], &[], "op:dtype"),
         (&["bench", "--resume", "nothing", "--store", "/nonexistent/store"], &[], "store"),
@@ -90,6 +93,24 @@ fn a_dry_run_prints_the_plan_and_runs_nothing() {
     assert_eq!(output.status.code(), Some(0));
     assert!(out(&output).contains("add:f32[b=2,s=3,d=17]"), "{}", out(&output));
     assert!(!folder.path().join("runs").exists());
+}
+
+#[test]
+fn states_of_memory_are_an_axis_and_are_told_as_asked_and_as_achieved() {
+    let folder = tempfile::tempdir().unwrap();
+    let states = ["--cache", "cold,rotate", "--pages", "4k,huge", "--format", "json"];
+    let output = tiny(folder.path(), &states);
+    assert_eq!(output.status.code(), Some(0), "{}", talk(&output));
+    let document: Value = serde_json::from_str(&out(&output)).unwrap();
+    let records = document["records"].as_array().unwrap();
+    let state = |record: &Value| format!("{} {}", record["cache"], record["pages"]);
+    let told: Vec<String> = records.iter().step_by(2).map(state).collect();
+    let want = [r#""cold" "4k""#, r#""cold" "huge""#, r#""rotate" "4k""#, r#""rotate" "huge""#];
+    assert_eq!(told, want);
+    for record in records {
+        assert!(record["cache_achieved"].is_boolean() && record["pages_achieved"].is_boolean());
+        assert!(record["throttled"].is_boolean() && record["noisy"].is_null(), "{record}");
+    }
 }
 
 #[test]

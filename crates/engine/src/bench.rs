@@ -5,12 +5,14 @@ use crate::{EngineError, Event, Listener, Roster, find_op};
 use proofmark_arena::Arena;
 use proofmark_contract::Entry;
 use proofmark_gate::{Certificate, Depth, Proven, Rules, certify};
-use proofmark_measure::{Clock, MonotonicClock, RaceFault, RaceRules, compare, race, time_of_call};
+use proofmark_measure::{
+    Clock, MonotonicClock, RaceFault, RaceRules, compare, conditions, race, time_of_call,
+};
 use proofmark_schema::plan::{Item, Plan};
 use proofmark_schema::proof::{Proof, Refusal};
 use proofmark_schema::race::Race;
 use proofmark_schema::record::{Judged, Performance, Record, SliceSpan};
-use proofmark_schema::{Case, ContenderId, DType, FORMAT_VERSION, Isa, Outcome, Receipt};
+use proofmark_schema::{Cache, Case, ContenderId, DType, FORMAT_VERSION, Isa, Outcome, Receipt};
 use proofmark_store::{ItemEntry, RunWriter, Store};
 use std::collections::BTreeMap;
 
@@ -57,6 +59,8 @@ pub struct Bench<'a> {
     pub listener: &'a dyn Listener,
     /// Highest path kernels may take.
     pub cap: Isa,
+    /// Seconds to wait for a quiet machine before each race, at the most; 0: not at all.
+    pub quiet_seconds: f64,
 }
 
 /// What has been found out so far and serves later items.
@@ -163,7 +167,7 @@ impl Bench<'_> {
         let raced = self.race_field(plan, item, &mut field, run, entry, &mut records);
         if let Some(race) = &raced {
             for (arm, proven) in field.iter().enumerate() {
-                let performance = performance(race, arm, entry, item, proven);
+                let performance = performance(race, arm, entry, item, proven).map(Box::new);
                 let judged = Judged::Proven { proof: proven.proof().clone(), performance };
                 let receipt = proven.receipt().clone();
                 records.push(record(run, entry, item, proven.contender(), receipt, judged));
@@ -214,7 +218,12 @@ impl Bench<'_> {
     ) -> Option<Race> {
         while !field.is_empty() {
             let seed = proofmark_tensor::mix(plan.seed, 1, item.index);
-            match race(field, &Budget::of(plan).rules(seed), &MonotonicClock) {
+            let rules = RaceRules {
+                memory: item.memory,
+                quiet_ns: (self.quiet_seconds * 1e9) as u64,
+                ..Budget::of(plan).rules(seed)
+            };
+            match race(field, &rules, &MonotonicClock) {
                 Ok(race) => return Some(race),
                 Err(fault) => {
                     let failed = field.remove(fault.arm);
@@ -261,23 +270,34 @@ pub(crate) fn performance(
     let slices: Vec<_> = race.slices.iter().filter(|s| s.arm == arm as u32).collect();
     let calls: u64 = slices.iter().map(|slice| u64::from(slice.calls)).sum();
     let allocations: u64 = slices.iter().map(|slice| u64::from(slice.allocations)).sum();
+    let bytes: u64 = slices.iter().map(|slice| slice.allocated_bytes).sum();
+    let per_call = |count: u64| count as f64 / calls.max(1) as f64;
     let work = entry.op.work(&item.case);
     let who = proven.contender();
     let isa = who.isa.unwrap_or(Isa::Scalar);
     // A kernel that uses one thread is held to what one thread can do.
     let is_parallel = entry.kernel(&who.name).is_some_and(|kernel| kernel.is_parallel());
     let threads = if is_parallel { item.threads } else { 1 };
-    let working_set = entry.op.signature(&item.case).ok()?.bytes() as usize;
+    let operands = entry.op.signature(&item.case).ok()?.bytes() as usize;
+    // The level that operands come from, so that the bound is that of this state.
+    let working_set = match item.memory.cache {
+        Cache::Hot | Cache::WeightsCold => operands,
+        Cache::Rotate => operands * race.cache[arm].sets as usize,
+        Cache::Cold => proofmark_machine::probe::MAX_WORKING_SET,
+    };
     let limits = proofmark_machine::limits(&work, isa, threads, working_set);
     Some(Performance {
         wall_ns: time_of_call(race, arm as u32, CONFIDENCE)?,
         trials: race.trials.len() as u32,
         slice_count: slices.len() as u32,
-        cache: "hot".to_owned(),
+        cache: race.cache[arm],
+        pages: Some(race.pages[arm]),
         peak_bytes: race.peak_bytes[arm],
-        allocations_per_call: allocations as f64 / calls.max(1) as f64,
+        allocations_per_call: per_call(allocations),
+        allocated_bytes_per_call: Some(per_call(bytes)),
         limits: Some(limits),
         comparison: if arm == 0 { None } else { compare(race, 0, arm as u32, CONFIDENCE) },
+        conditions: Some(conditions(race)),
         slices: SliceSpan { race: item.index, arm: arm as u32 },
     })
 }
@@ -297,6 +317,7 @@ pub(crate) fn record(
         case: item.case.clone(),
         contender: who.clone(),
         threads: item.threads,
+        memory: item.memory,
         receipt,
         isolation: "T1".to_owned(),
         work: entry.op.work(&item.case),

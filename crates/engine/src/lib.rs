@@ -36,7 +36,7 @@ pub use selftest::{GateSelfTest, OpSelfTest, OtherGateCount, selftest_gate};
 pub use suggest::nearest;
 pub use suite::{SIZES, Suite};
 pub use sweep::Sweep;
-pub use timing::{PLANTED, TimingRequest, selftest_timing};
+pub use timing::{PLANTED, TimingRequest, loop_overheads, selftest_timing};
 
 pub use proofmark_analyze::{exit_severity, findings};
 pub use proofmark_arena::Arena;

@@ -1,9 +1,9 @@
 //! From a request to a plan: every case with its field, before anything runs.
 
 use crate::{EngineError, Request, Roster, Suite, Sweep, find_op, ops};
-use proofmark_contract::{Entry, check_case, complete_case};
+use proofmark_contract::{Entry, Role, check_case, complete_case};
 use proofmark_schema::plan::{Absence, Item, Plan};
-use proofmark_schema::{Case, DType, FORMAT_VERSION};
+use proofmark_schema::{Cache, Case, DType, FORMAT_VERSION, Memory};
 
 /// Seconds of one examination of a case, and of the start of one worker: for estimates only.
 const EXAMINE_SECONDS: f64 = 0.05;
@@ -29,8 +29,10 @@ pub fn plan(request: &Request) -> Result<Plan, EngineError> {
     }
     for entry in &entries {
         for case in cases_of(entry, request)? {
-            for &threads in &request.threads {
-                add_item(&mut plan, &roster, entry, &case, threads);
+            for memory in memories(&mut plan, request, entry, &case) {
+                for &threads in &request.threads {
+                    add_item(&mut plan, &roster, entry, &case, threads, memory);
+                }
             }
         }
     }
@@ -63,7 +65,38 @@ fn entries(request: &Request) -> Result<Vec<&'static Entry>, EngineError> {
     request.ops.iter().map(|name| find_op(name)).collect()
 }
 
-fn add_item(plan: &mut Plan, roster: &Roster, entry: &'static Entry, case: &Case, threads: usize) {
+/// The states of memory that a case is measured in; one that does not apply is noted.
+fn memories(plan: &mut Plan, request: &Request, entry: &Entry, case: &Case) -> Vec<Memory> {
+    let mut memories = Vec::new();
+    for &cache in &request.caches {
+        if let Some(reason) = inapplicable(cache, entry, case) {
+            let (contender, case) = ("any".to_owned(), case.to_string());
+            plan.absent.push(Absence { contender, case, reason });
+        } else {
+            memories.extend(request.pages.iter().map(|&pages| Memory { cache, pages }));
+        }
+    }
+    memories
+}
+
+/// Why a case cannot be measured with the caches in this state, if it cannot.
+pub(crate) fn inapplicable(cache: Cache, entry: &Entry, case: &Case) -> Option<String> {
+    let signature = entry.op.signature(case);
+    let has_weights =
+        signature.is_ok_and(|of| of.operands().iter().any(|operand| operand.role == Role::Weight));
+    let op = entry.op.name();
+    (cache == Cache::WeightsCold && !has_weights)
+        .then(|| format!("`{op}` has no weights, so that {cache} does not apply: use cold"))
+}
+
+fn add_item(
+    plan: &mut Plan,
+    roster: &Roster,
+    entry: &'static Entry,
+    case: &Case,
+    threads: usize,
+    memory: Memory,
+) {
     let (field, absent) = roster.field(entry, case, threads);
     plan.absent.extend(absent.into_iter().map(|(who, reason)| Absence {
         contender: who.to_string(),
@@ -72,7 +105,7 @@ fn add_item(plan: &mut Plan, roster: &Roster, entry: &'static Entry, case: &Case
     }));
     if !field.is_empty() {
         let index = plan.items.len() as u64;
-        plan.items.push(Item { index, case: case.clone(), field, threads });
+        plan.items.push(Item { index, case: case.clone(), field, threads, memory });
     }
 }
 

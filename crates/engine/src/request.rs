@@ -1,7 +1,7 @@
 //! What a user asked for, before it is a plan.
 
 use crate::Sweep;
-use proofmark_schema::{AttrValue, DType, Isa};
+use proofmark_schema::{AttrValue, Cache, DType, Isa, Pages};
 
 /// A request to measure.
 #[derive(Clone, Debug)]
@@ -22,6 +22,10 @@ pub struct Request {
     pub with: String,
     /// Thread counts.
     pub threads: Vec<usize>,
+    /// States of the caches.
+    pub caches: Vec<Cache>,
+    /// Kinds of pages.
+    pub pages: Vec<Pages>,
     /// Seed of every input and order.
     pub seed: u64,
     /// Short races.

@@ -4,12 +4,15 @@
 //! same kernel on a case with one to five per cent more rows, so that the effect adds work and
 //! nothing else.
 
-use crate::prove::rules;
+use crate::admit::Admission;
 use crate::{EngineError, Event, Listener, find_op};
 use proofmark_arena::Arena;
-use proofmark_gate::{Depth, Proven, certify};
-use proofmark_measure::{MonotonicClock, RaceRules, ratio_of_first, rule};
-use proofmark_schema::timing::TimedComparison;
+use proofmark_gate::Proven;
+use proofmark_measure::{
+    MonotonicClock, RaceRules, against_bare_loop, compare, ratio_of_first, rule, ruler_stability,
+    time_of_call,
+};
+use proofmark_schema::timing::{LoopOverhead, TimedComparison};
 use proofmark_schema::{Case, ContenderId, Isa};
 use proofmark_stats::{Looks, Stopping};
 
@@ -75,14 +78,15 @@ pub fn selftest_timing(
     let asked = |track: &&Track| {
         request.classes.contains(track.class) && track.case.contains(&request.track)
     };
+    let mut admission = Admission::new(arena, request.seed, request.cap, listener);
     let mut comparisons = Vec::new();
     for track in TRACKS.iter().filter(asked) {
         let case: Case = track.case.parse()?;
         let who = ContenderId::native(track.kernel, request.cap);
         for &planted in &request.planted {
             let slower = grown(&case, track.axis, planted);
-            let base = admit(arena, track, &case, &who, request.seed)?;
-            let field = [base, admit(arena, track, &slower, &who, request.seed)?];
+            let base = admit(&mut admission, &case, &who, track.threads)?;
+            let field = [base, admit(&mut admission, &slower, &who, track.threads)?];
             for number in 0..request.comparisons {
                 let compared = one(&field, track, request, planted, number)?;
                 listener.hear(&Event::Note(format!(
@@ -139,7 +143,48 @@ fn one(
         trials: ruling.comparison.trials,
         seconds: ruling.seconds,
         detectable_percent: ruling.detectable.map(|share| 100.0 * share),
+        ruler_percent: ruler_stability(&race)
+            .iter()
+            .map(|ruler| (ruler.ruler.name().to_owned(), 100.0 * ruler.variation))
+            .collect(),
     })
+}
+
+/// Cases of about half a microsecond and five.
+const BARE: [&str; 2] = ["add:f32[b=1,s=64,d=64]", "rms_norm:f32[b=1,s=64,d=512]"];
+const BARE_TRIALS: u32 = 40;
+
+/// Measures what slices add to calls of half a microsecond and of five, against a bare loop.
+///
+/// # Errors
+/// If a kernel cannot be proven or fails while measured.
+pub fn loop_overheads(
+    arena: &Arena,
+    seed: u64,
+    cap: Isa,
+    listener: &dyn Listener,
+) -> Result<Vec<LoopOverhead>, EngineError> {
+    let mut admission = Admission::new(arena, seed, cap, listener);
+    let who = ContenderId::native("simd", cap);
+    let one = |text: &&str| {
+        let case: Case = text.parse()?;
+        let proven = admit(&mut admission, &case, &who, 1)?;
+        let rules = RaceRules { most_trials: BARE_TRIALS, ..RaceRules::standard(seed) };
+        let nothing = |why: String| EngineError::Nothing(why);
+        let race = against_bare_loop(&proven, &rules).map_err(|f| nothing(f.to_string()))?;
+        let too_few = || nothing(format!("{case} gave too few slices"));
+        let ratio = compare(&race, 0, 1, CONFIDENCE).ok_or_else(too_few)?.ratio;
+        let percent = |ratio: f64| 100.0 * (ratio - 1.0);
+        Ok(LoopOverhead {
+            contender: who.to_string(),
+            case: case.to_string(),
+            call_ns: time_of_call(&race, 0, CONFIDENCE).ok_or_else(too_few)?.estimate,
+            percent: percent(ratio.estimate),
+            low_percent: percent(ratio.low),
+            high_percent: percent(ratio.high),
+        })
+    };
+    BARE.iter().map(one).collect()
 }
 
 /// The case with so many per cent more along an axis.
@@ -154,17 +199,12 @@ fn grown(case: &Case, axis: &str, percent: u64) -> Case {
 }
 
 fn admit<'a>(
-    arena: &'a Arena,
-    track: &Track,
+    admission: &mut Admission<'a>,
     case: &Case,
     who: &ContenderId,
-    seed: u64,
+    threads: usize,
 ) -> Result<Proven<'a>, EngineError> {
-    let entry = find_op(&case.op)?;
-    let rules = rules(seed, track.threads, Vec::new(), Depth::Sampled);
-    // The whole portfolio is `prove`'s business; here the kernel must be right where it is timed.
-    let certificate = certify(arena, entry.op, who, case.dtype, std::slice::from_ref(case), &rules);
-    certificate.prove(arena, entry.op, case, &rules).map_err(|proof| {
+    admission.admit(find_op(&case.op)?, case, who, threads).map_err(|proof| {
         let reason = proof.refusal.map_or_else(String::new, |refusal| refusal.reason);
         EngineError::Nothing(format!("{who} on {case}: {reason}"))
     })

@@ -3,11 +3,12 @@
 use crate::compare::score;
 use crate::sampling;
 use crate::subject::values;
-use proofmark_arena::{Arena, Batch, Fault, FixedLayout, OperandPlan, Ran, Spawn, Worker};
+use proofmark_arena::{Arena, Batch, Fault, FixedLayout, OperandPlan, Ran, Ruler, Spawn, Worker};
 use proofmark_contract::{Op, Role, Signature, Truth, Values, Want, check_case};
+use proofmark_schema::memory::Probe;
 use proofmark_schema::proof::Proof;
 use proofmark_schema::race::Trial;
-use proofmark_schema::{Case, ContenderId, Receipt};
+use proofmark_schema::{Cache, Case, ContenderId, Memory, Receipt};
 use proofmark_tensor::Placement;
 use std::sync::OnceLock;
 
@@ -27,12 +28,30 @@ pub struct Revealed {
     expected: OnceLock<Vec<(Want, Truth)>>,
 }
 
+/// Where and in what state of memory an entrant runs.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Seat {
+    /// The processor it is kept on, if on one.
+    pub cpu: Option<usize>,
+    /// What its caches are to hold and what pages its operands are to lie on.
+    pub memory: Memory,
+    /// Bytes that sets of operands must exceed together, where calls walk over them.
+    pub rotate_bytes: u64,
+}
+
+/// Sets of operands at the most: a case so small that more were needed is not out of the caches.
+const MOST_SETS: u64 = 4096;
+
 /// A worker that has loaded a proven contender and holds a trial's inputs.
 pub struct Entrant<'p> {
     proven: &'p Proven<'p>,
     revealed: &'p Revealed,
     worker: Worker,
     before_bytes: u64,
+    memory: Memory,
+    sets: usize,
+    /// Calls so far: they walk over the sets.
+    calls: u64,
 }
 
 impl<'a> Proven<'a> {
@@ -71,6 +90,24 @@ impl<'a> Proven<'a> {
         &self.receipt
     }
 
+    /// Whether an operand is a weight, so that weights can be cold while the others are not.
+    pub fn has_weights(&self) -> bool {
+        self.signature.operands().iter().any(|operand| operand.role == Role::Weight)
+    }
+
+    /// Bytes of all operands of a call.
+    pub fn operand_bytes(&self) -> u64 {
+        self.signature.bytes()
+    }
+
+    /// Starts the process that reads the rulers beside this contender.
+    ///
+    /// # Errors
+    /// If no process can be had.
+    pub fn ruler(&self, cpu: Option<usize>) -> Result<Ruler, Fault> {
+        self.arena.ruler(cpu)
+    }
+
     /// Draws the inputs of a trial. All arms of a trial must share them.
     pub fn reveal(&self, seed: u64) -> Revealed {
         let portfolio = self.op.portfolio(self.case(), &self.signature);
@@ -83,13 +120,25 @@ impl<'a> Proven<'a> {
     /// inputs, packs weights and poisons the outputs.
     ///
     /// # Errors
-    /// If the worker cannot be started or dies.
+    /// If the worker cannot be started or dies, or the op has no weights that could be cold.
     pub fn enter<'p>(
         &'p self,
         trial: &Trial,
         revealed: &'p Revealed,
-        cpu: Option<usize>,
+        seat: &Seat,
     ) -> Result<Entrant<'p>, Fault> {
+        let Seat { cpu, memory, rotate_bytes } = *seat;
+        if memory.cache == Cache::WeightsCold && !self.has_weights() {
+            let op = self.op.name();
+            let reason = format!("no operand of `{op}` is a weight: ask for another cache state");
+            return Err(Fault::Unsupported(reason));
+        }
+        let sets = match memory.cache {
+            Cache::Rotate => rotate_bytes / self.operand_bytes().max(1) + 1,
+            _ => 1,
+        };
+        let least = if memory.cache == Cache::Rotate { 2 } else { 1 };
+        let sets = sets.clamp(least, MOST_SETS) as usize;
         // One layout for all arms of a trial: where each worker drew its own, the same code
         // differed from itself by several per cent for the life of the process.
         let layout = Some(FixedLayout { mapping_pad: trial.mapping_pad });
@@ -106,10 +155,14 @@ impl<'a> Proven<'a> {
             layout: operand.layout(),
             placement: Placement::Shifted(trial.operand_shift as usize),
             writable: operand.role.is_written(),
+            sets,
+            pages: memory.pages,
         };
-        worker.attach(&self.signature.operands().iter().map(plan).collect::<Vec<_>>())?;
-        let mut entrant = Entrant { proven: self, revealed, worker, before_bytes };
-        entrant.write_operands();
+        let plans: Vec<OperandPlan> = self.signature.operands().iter().map(plan).collect();
+        worker.attach_for(&plans, memory.cache)?;
+        let mut entrant =
+            Entrant { proven: self, revealed, worker, before_bytes, memory, sets, calls: 0 };
+        (0..sets).for_each(|set| entrant.write_operands(set));
         if loaded.prepared_bytes > 0 {
             entrant.worker.prepare()?;
         }
@@ -136,7 +189,41 @@ impl Entrant<'_> {
     /// # Errors
     /// If the worker dies, runs out of time, or the kernel fails.
     pub fn run(&mut self, batch: &Batch) -> Result<Ran, Fault> {
-        self.worker.run(batch)
+        let ran = self.worker.run(batch)?;
+        self.calls += u64::from(batch.prime) + u64::from(batch.calls);
+        Ok(ran)
+    }
+
+    /// Sets of operands that calls walk over.
+    pub fn sets(&self) -> usize {
+        self.sets
+    }
+
+    /// What loads of operands take in the state of the caches that was asked for, and right
+    /// afterwards; nothing for hot caches, or where the machine cannot tell.
+    ///
+    /// # Errors
+    /// If the worker dies or the kernel fails.
+    pub fn probe(&mut self) -> Result<Option<Probe>, Fault> {
+        match self.memory.cache {
+            Cache::Hot => return Ok(None),
+            // Once around, so that the set that comes next is the one longest ago.
+            Cache::Rotate => {
+                self.run(&Batch { calls: self.sets as u32, ..Batch::default() })?;
+            }
+            Cache::Cold | Cache::WeightsCold => {}
+        }
+        self.worker.probe()
+    }
+
+    /// Bytes of operands mapped by huge pages, and mapped at all.
+    pub fn huge_and_mapped_bytes(&self) -> (u64, u64) {
+        self.worker.huge_and_mapped_bytes()
+    }
+
+    /// The set that call number `call` takes.
+    fn set_of(&self, call: u64) -> usize {
+        (call % self.sets as u64) as usize
     }
 
     /// Resident memory gained since the contender was loaded, at its peak.
@@ -154,10 +241,10 @@ impl Entrant<'_> {
         // Repeated calls in place work on their own results: only a call on fresh values can be
         // compared with the oracle.
         if in_place {
-            self.write_operands();
-            let once = Batch { prime: 0, calls: 1, check_each_call: false, dirty_workspace: None };
-            self.worker.run(&once).map_err(|fault| fault.to_string())?;
+            self.write_operands(self.set_of(self.calls));
+            self.run(&Batch::default()).map_err(|fault| fault.to_string())?;
         }
+        let set = self.set_of(self.calls.saturating_sub(1));
         let signature = &self.proven.signature;
         let (op, case) = (self.proven.op, self.proven.case());
         let unit = self.proven.proof.contract.accumulate.unit();
@@ -167,7 +254,7 @@ impl Entrant<'_> {
         let expected = self.proven.expected(self.revealed);
         for (k, (operand, (want, truth))) in signature.outputs().iter().zip(expected).enumerate() {
             let layout = operand.layout();
-            let all = self.worker.tensor(first + k).to_f64();
+            let all = self.worker.tensor_of(first + k, set).to_f64();
             let indices = want.indices(layout.rows(), layout.cols());
             let got: Vec<f64> = indices.iter().map(|&i| all[i]).collect();
             let score = score(operand.dtype, unit, truth, &got, want.cols(layout.cols()).len());
@@ -185,12 +272,13 @@ impl Entrant<'_> {
         }
     }
 
-    fn write_operands(&mut self) {
+    /// Writes the inputs of one set; with the first, outputs are poisoned in all of them.
+    fn write_operands(&mut self, set: usize) {
         for (i, operand) in self.proven.signature.operands().iter().enumerate() {
-            if operand.role == Role::Output {
+            if operand.role != Role::Output {
+                self.worker.tensor_of_mut(i, set).from_f64(self.revealed.inputs.of(i));
+            } else if set == 0 {
                 self.worker.poison(i, self.proven.proof.seed | 1);
-            } else {
-                self.worker.tensor_mut(i).from_f64(self.revealed.inputs.of(i));
             }
         }
     }

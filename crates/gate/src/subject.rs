@@ -2,7 +2,7 @@
 
 use proofmark_arena::{Arena, Batch, Fault, Loaded, OperandPlan, Ran, Spawn, Worker};
 use proofmark_contract::{Filling, Role, Signature, Values};
-use proofmark_schema::{Case, ContenderId};
+use proofmark_schema::{Case, ContenderId, Pages};
 use proofmark_tensor::{Layout, Placement};
 
 /// How the operands of a run lie in memory.
@@ -80,6 +80,8 @@ impl<'a> Subject<'a> {
                 },
                 placement: setup.placement,
                 writable: operand.role.is_written(),
+                sets: 1,
+                pages: Pages::Small,
             })
             .collect();
         self.setup = None;
@@ -111,7 +113,7 @@ impl<'a> Subject<'a> {
     fn call(&mut self) -> Result<Ran, Fault> {
         let dirt = (self.poison >> 16) as u32;
         let batch =
-            Batch { prime: 0, calls: 1, check_each_call: true, dirty_workspace: Some(dirt) };
+            Batch { check_each_call: true, dirty_workspace: Some(dirt), ..Batch::default() };
         self.worker.run(&batch)
     }
 

@@ -39,14 +39,35 @@ pub(crate) fn cache_size(text: &str) -> Option<u64> {
     }
 }
 
-/// Stolen share of all processor time in `/proc/stat`, 0 to 1.
-pub(crate) fn steal(stat: &str) -> Option<f64> {
+/// Ticks of all processors since the start.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Ticks {
+    pub(crate) total: u64,
+    /// Neither idle nor waiting for a disk nor stolen.
+    pub(crate) busy: u64,
+    pub(crate) steal: u64,
+}
+
+/// The first line of `/proc/stat`.
+pub(crate) fn processor_ticks(stat: &str) -> Option<Ticks> {
     let line = stat.lines().find(|line| line.starts_with("cpu "))?;
     let ticks: Vec<u64> = line.split_whitespace().skip(1).map_while(|t| t.parse().ok()).collect();
     // user nice system idle iowait irq softirq steal; guest times are contained in user.
     let total: u64 = ticks.iter().take(8).sum();
-    let stolen = *ticks.get(7)?;
-    (total > 0).then(|| stolen as f64 / total as f64)
+    let steal = *ticks.get(7)?;
+    Some(Ticks { total, busy: total - ticks[3] - ticks[4] - steal, steal })
+}
+
+/// Stolen share of all processor time in `/proc/stat`, 0 to 1.
+pub(crate) fn steal(stat: &str) -> Option<f64> {
+    let ticks = processor_ticks(stat)?;
+    (ticks.total > 0).then(|| ticks.steal as f64 / ticks.total as f64)
+}
+
+/// Microseconds since the start in which some task waited, of a `/proc/pressure` file.
+pub(crate) fn pressure_total_us(text: &str) -> Option<u64> {
+    let some = text.lines().find(|line| line.starts_with("some "))?;
+    some.split_whitespace().find_map(|part| part.strip_prefix("total="))?.parse().ok()
 }
 
 /// Share of the last 10 s in which some task waited, of a `/proc/pressure` file, 0 to 1.
@@ -83,5 +104,8 @@ mod tests {
         let pressed = "some avg10=12.50 avg60=1.00 total=1\nfull avg10=0.00 total=0";
         assert_eq!(pressure(pressed), Some(0.125));
         assert_eq!(pressure("full avg10=0.00"), None);
+        assert_eq!(pressure_total_us(pressed), Some(1));
+        let ticks = Ticks { total: 100, busy: 20, steal: 20 };
+        assert_eq!(processor_ticks("cpu  10 0 10 55 5 0 0 20 5 5\n"), Some(ticks));
     }
 }

@@ -3,6 +3,7 @@
 //! Everything here reads the machine and changes nothing on it. Nothing reads the environment:
 //! a cap on instruction sets or a folder to check comes from the caller.
 
+mod activity;
 mod clock;
 mod counters;
 pub mod doctor;
@@ -12,7 +13,8 @@ mod load;
 pub mod probe;
 mod processor;
 
+pub use activity::{Activity, activity};
 pub use doctor::{Check, CheckState, doctor};
-pub use facts::facts;
+pub use facts::{facts, second_cache_bytes};
 pub use load::load;
 pub use probe::limits;

@@ -3,6 +3,8 @@
 use crate::clock::Clock;
 use crate::order::drawn;
 use crate::pace::{MOST_CALLS, Pace};
+use crate::quiet::await_quiet;
+use crate::ruler::Watch;
 use crate::rules::RaceRules;
 use crate::stable::{Heat, Stable, Workers};
 use crate::summary::{compare, time_of_call};
@@ -39,12 +41,15 @@ pub fn race(field: &[Proven<'_>], rules: &RaceRules, clock: &dyn Clock) -> Resul
     let first = field.first().expect("a race has an arm");
     let alike = |p: &Proven<'_>| p.case() == first.case() && p.threads() == first.threads();
     assert!(field.iter().all(alike), "arms must share case and threads");
+    let quiet = await_quiet(rules.quiet_ns, &mut proofmark_machine::activity);
     let start = clock.now_ns();
-    race_until(field, rules, &mut |race| {
+    let mut race = race_until(field, rules, &mut |race| {
         let spent = clock.now_ns().saturating_sub(start);
         race.trials.len() as u32 >= rules.least_trials
             && (spent >= rules.budget_ns || is_enough(race, rules))
-    })
+    })?;
+    race.quiet = quiet;
+    Ok(race)
 }
 
 /// Races until `is_over` says so, or the most trials are run.
@@ -58,11 +63,12 @@ pub(crate) fn race_until(
     // One thread is kept on one processor, so that both arms see the same caches; which one is
     // no matter, but the first serves most interrupts.
     let cpu = (first.threads() == 1).then(last_processor);
-    run(&mut Workers { field, cpu }, first.case(), arms, first.threads(), rules, is_over)
+    let mut workers = Workers::new(field, cpu, rules.memory);
+    run(&mut workers, first.case(), arms, first.threads(), rules, is_over)
 }
 
 /// The last processor this process may run on.
-fn last_processor() -> usize {
+pub(crate) fn last_processor() -> usize {
     let allowed = rustix::thread::sched_getaffinity(None).ok();
     let is_allowed = |cpu: &usize| allowed.as_ref().is_some_and(|set| set.is_set(*cpu));
     (0..rustix::thread::CpuSet::MAX_CPU).rev().find(is_allowed).unwrap_or(0)
@@ -86,6 +92,10 @@ pub(crate) fn run(
         slices: Vec::new(),
         checked: 0,
         peak_bytes: vec![0; count],
+        cache: Vec::new(),
+        pages: Vec::new(),
+        readings: Vec::new(),
+        quiet: None,
     };
     let mut stream = Stream::new(rules.seed);
     let mut fastest = vec![f64::INFINITY; count];
@@ -99,6 +109,7 @@ pub(crate) fn run(
             break;
         }
     }
+    (race.cache, race.pages) = stable.memory();
     Ok(race)
 }
 
@@ -135,7 +146,9 @@ fn run_trial(
             heat.batch(arm, 0, pace.calls[arm])?;
         }
     }
+    let mut watch = Watch::default();
     for number in 0..pace.blocks {
+        watch.read(heat, race, trial, number);
         let block = pace.block(stream);
         if let Some(arm) = block.opening {
             heat.batch(arm, 0, 1)?;
@@ -194,6 +207,7 @@ fn slice(trial: u32, block: u32, position: u32, arm: u32, calls: u32, ran: &Ran)
         switches: ran.switches,
         faults: ran.faults,
         allocations: ran.allocations,
+        allocated_bytes: ran.allocated_bytes,
     }
 }
 

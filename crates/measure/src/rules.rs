@@ -1,5 +1,7 @@
 //! How a race is run.
 
+use proofmark_schema::Memory;
+
 /// How many trials, blocks and nanoseconds a race takes.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct RaceRules {
@@ -19,6 +21,10 @@ pub struct RaceRules {
     pub confidence: f64,
     /// Half-width of an interval, relative, at which a table's cell is good enough.
     pub enough: f64,
+    /// What caches and pages the arms are measured with.
+    pub memory: Memory,
+    /// How long to wait for a quiet machine before the race; 0: not at all.
+    pub quiet_ns: u64,
 }
 
 impl RaceRules {
@@ -33,6 +39,8 @@ impl RaceRules {
             budget_ns: 600_000_000,
             confidence: 0.95,
             enough: 0.02,
+            memory: Memory::default(),
+            quiet_ns: 0,
         }
     }
 

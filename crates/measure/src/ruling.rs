@@ -1,6 +1,7 @@
 //! Races that decide: trials until a scheduled look can tell, with the error rate spent over looks.
 
 use crate::clock::Clock;
+use crate::quiet::await_quiet;
 use crate::race::{RaceFault, race_until};
 use crate::rules::RaceRules;
 use crate::summary::{comparison, trial_values};
@@ -25,14 +26,16 @@ pub fn rule(
     stopping: &Stopping,
     clock: &dyn Clock,
 ) -> Result<(Race, Ruling), RaceFault> {
+    let quiet = await_quiet(rules.quiet_ns, &mut proofmark_machine::activity);
     let start = clock.now_ns();
     let rules = RaceRules { most_trials: stopping.looks.cap(), ..*rules };
-    let race = race_until(field, &rules, &mut |race| {
+    let mut race = race_until(field, &rules, &mut |race| {
         let (effects, within) = trial_values(race, 0, 1);
         let is_scheduled = stopping.looks.index_of(effects.len() as u32).is_some();
         let is_decided = is_scheduled && matches!(stopping.look(&effects, &within), Look::Stop(_));
         is_decided || clock.now_ns().saturating_sub(start) >= rules.budget_ns
     })?;
+    race.quiet = quiet;
     let seconds = clock.now_ns().saturating_sub(start) as f64 / 1e9;
     let ruling = ruling_of(&race, stopping, seconds);
     Ok((race, ruling))

@@ -106,6 +106,7 @@ impl Heat for Arms<'_, '_> {
             switches: 0,
             faults: 0,
             allocations: 0,
+            allocated_bytes: 0,
             leaks: 0,
         })
     }

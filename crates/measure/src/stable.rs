@@ -1,8 +1,11 @@
 //! Where the arms of a trial come from: worker processes, or a script in tests.
 
+use crate::cache::{Seen, rotate_bytes};
 use crate::race::RaceFault;
-use proofmark_arena::{Batch, Fault, Ran};
-use proofmark_gate::{Entrant, Proven, Revealed};
+use proofmark_arena::{Batch, Fault, Ran, Ruler, RulerTimes};
+use proofmark_gate::{Entrant, Proven, Revealed, Seat};
+use proofmark_schema::Memory;
+use proofmark_schema::memory::{CacheState, PageState};
 use proofmark_schema::race::Trial;
 use proofmark_stats::Stream;
 
@@ -17,6 +20,11 @@ pub(crate) trait Stable {
         trial: &Trial,
         heat: &mut dyn FnMut(&mut dyn Heat) -> Result<(), RaceFault>,
     ) -> Result<(), RaceFault>;
+
+    /// What caches and pages each arm was seen to have; empty where nobody looks.
+    fn memory(&self) -> (Vec<CacheState>, Vec<PageState>) {
+        (Vec::new(), Vec::new())
+    }
 }
 
 /// The arms of one trial.
@@ -29,18 +37,27 @@ pub(crate) trait Heat {
 
     /// Memory the arm gained for the case.
     fn peak_bytes(&self, arm: usize) -> u64;
+
+    /// Reads the rulers, with the stream or without; nothing where there are none.
+    fn rulers(&mut self, _with_stream: bool) -> Option<RulerTimes> {
+        None
+    }
 }
 
 /// Fresh workers for proven contenders.
 pub(crate) struct Workers<'a, 'p> {
-    pub(crate) field: &'a [Proven<'p>],
-    /// The processor that workers are kept on, if on one.
-    pub(crate) cpu: Option<usize>,
+    field: &'a [Proven<'p>],
+    seat: Seat,
+    /// Where no process can be had for it, the race goes on without.
+    ruler: Option<Ruler>,
+    /// What was seen of each arm's caches and pages.
+    seen: Vec<Seen>,
 }
 
-struct Entrants<'a, 'p> {
+struct Entrants<'a, 'p, 'r> {
     field: &'a [Proven<'p>],
     entrants: Vec<Entrant<'a>>,
+    ruler: &'r mut Option<Ruler>,
 }
 
 impl Stable for Workers<'_, '_> {
@@ -63,16 +80,36 @@ impl Stable for Workers<'_, '_> {
         let mut entrants: Vec<Option<Entrant<'_>>> = self.field.iter().map(|_| None).collect();
         for arm in order {
             let inputs = revealed[cases[arm]].as_ref().expect("the first on a case reveals");
-            let entered = self.field[arm].enter(trial, inputs, self.cpu);
+            let entered = self.field[arm].enter(trial, inputs, &self.seat);
             let failed = |fault: Fault| fault_of(self.field, arm, fault.to_string());
             entrants[arm] = Some(entered.map_err(failed)?);
         }
         let entrants = entrants.into_iter().flatten().collect();
-        heat(&mut Entrants { field: self.field, entrants })
+        let mut arms = Entrants { field: self.field, entrants, ruler: &mut self.ruler };
+        heat(&mut arms)?;
+        // After the blocks, so that nothing timed follows a probe.
+        for (arm, (seen, entrant)) in self.seen.iter_mut().zip(&mut arms.entrants).enumerate() {
+            let looked = seen.look(entrant, self.field[arm].operand_bytes());
+            looked.map_err(|fault| fault_of(self.field, arm, fault.to_string()))?;
+        }
+        Ok(())
+    }
+
+    fn memory(&self) -> (Vec<CacheState>, Vec<PageState>) {
+        let Seat { memory, rotate_bytes, .. } = self.seat;
+        let cache = |seen: &Seen| (seen.cache(memory, rotate_bytes), seen.pages(memory));
+        self.seen.iter().map(cache).unzip()
     }
 }
 
-impl Workers<'_, '_> {
+impl<'a, 'p> Workers<'a, 'p> {
+    /// Workers for the arms of a field, kept on one processor where one is given.
+    pub(crate) fn new(field: &'a [Proven<'p>], cpu: Option<usize>, memory: Memory) -> Self {
+        let ruler = field.first().and_then(|first| first.ruler(cpu).ok());
+        let seat = Seat { cpu, memory, rotate_bytes: rotate_bytes() };
+        Workers { field, seat, ruler, seen: vec![Seen::default(); field.len()] }
+    }
+
     /// The first arm on the same case as this one.
     fn first_on_case(&self, arm: usize) -> usize {
         let case = self.field[arm].case();
@@ -80,9 +117,9 @@ impl Workers<'_, '_> {
     }
 }
 
-impl Heat for Entrants<'_, '_> {
+impl Heat for Entrants<'_, '_, '_> {
     fn batch(&mut self, arm: usize, prime: u32, calls: u32) -> Result<Ran, RaceFault> {
-        let batch = Batch { prime, calls, check_each_call: false, dirty_workspace: None };
+        let batch = Batch { prime, calls, ..Batch::default() };
         let ran = self.entrants[arm].run(&batch);
         ran.map_err(|fault| fault_of(self.field, arm, fault.to_string()))
     }
@@ -94,6 +131,15 @@ impl Heat for Entrants<'_, '_> {
 
     fn peak_bytes(&self, arm: usize) -> u64 {
         self.entrants[arm].peak_bytes()
+    }
+
+    fn rulers(&mut self, with_stream: bool) -> Option<RulerTimes> {
+        // A ruler that died takes nothing with it but its readings.
+        let times = self.ruler.as_mut()?.read(with_stream).ok();
+        if times.is_none() {
+            *self.ruler = None;
+        }
+        times
     }
 }
 

@@ -1,5 +1,6 @@
 //! From raw slices to a time with its interval and a ratio with its verdict.
 
+use crate::ruler::off_blocks;
 use proofmark_schema::quantity::Interval;
 use proofmark_schema::race::{Comparison, Race, Slice, Verdict};
 use proofmark_stats::{
@@ -29,12 +30,14 @@ pub fn time_of_call(race: &Race, arm: u32, confidence: f64) -> Option<Interval> 
 const LEAST_CLEAN_BLOCKS: usize = 6;
 
 /// The slices of a trial that count. A block in which the scheduler took the processor from any
-/// arm is left out whole: the covariate is blind to which arm it was and to how long it took.
+/// arm, or before which a ruler was far off, is left out whole: the covariates are blind to which
+/// arm it was and to how long it took.
 /// Where too few blocks are clean, all count, and the noise shows in the interval.
 pub(crate) fn counting(race: &Race, trial: u32) -> Vec<&Slice> {
     let all: Vec<&Slice> = race.slices.iter().filter(|slice| slice.trial == trial).collect();
-    let disturbed: BTreeSet<u32> =
+    let mut disturbed: BTreeSet<u32> =
         all.iter().filter(|slice| slice.switches > 0).map(|slice| slice.block).collect();
+    disturbed.extend(off_blocks(race, trial));
     let blocks: BTreeSet<u32> = all.iter().map(|slice| slice.block).collect();
     if blocks.len() - disturbed.len() < LEAST_CLEAN_BLOCKS {
         return all;

@@ -1,11 +1,12 @@
 //! Fixed records for the tests of this crate.
 
+use proofmark_schema::memory::CacheState;
 use proofmark_schema::proof::{Errors, Proof, Refusal, Stage, StageReport, Worst};
 use proofmark_schema::quantity::Interval;
 use proofmark_schema::race::{Comparison, Verdict};
 use proofmark_schema::record::{Judged, Limits, Performance, Record, ShapeRoles, SliceSpan};
 use proofmark_schema::{Case, ErrorContract, FORMAT_VERSION, Outcome, Receipt, Reproducibility};
-use proofmark_schema::{ContenderId, Work};
+use proofmark_schema::{ContenderId, Memory, Work};
 
 pub(crate) fn proof(contender: &str) -> Proof {
     let case: Case = "matmul:f32[b=1,m=64,n=32,k=63]".parse().unwrap();
@@ -37,11 +38,14 @@ fn record(contender: &str, wall_ns: f64, arm: u32) -> Record {
         wall_ns: interval(wall_ns, 0.01),
         trials: 6,
         slice_count: 60,
-        cache: "hot".to_owned(),
+        cache: CacheState::hot(),
+        pages: None,
         peak_bytes: 1_500_000,
         allocations_per_call: 0.0,
+        allocated_bytes_per_call: Some(0.0),
         limits: Some(Limits { flops_per_second: 4e10, bytes_per_second: 1e10, bound_ns: 6000.0 }),
         comparison: None,
+        conditions: None,
         slices: SliceSpan { race: 0, arm },
     };
     Record {
@@ -51,11 +55,12 @@ fn record(contender: &str, wall_ns: f64, arm: u32) -> Record {
         case: proof.case.clone(),
         contender: proof.contender.clone(),
         threads: 1,
+        memory: Memory::default(),
         receipt: Receipt::default(),
         isolation: "T1".to_owned(),
         work: Work { flops: 260_000, bytes_read: 12_000, bytes_written: 8000, transcendentals: 0 },
         shape: ShapeRoles { batch_size: 1, sequence_length: 64, tensor_dimension: 32 },
-        judged: Judged::Proven { proof, performance: Some(performance) },
+        judged: Judged::Proven { proof, performance: Some(Box::new(performance)) },
     }
 }
 

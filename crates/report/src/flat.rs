@@ -42,6 +42,7 @@ fn put_performance(flat: &mut Map<String, Value>, record: &Record) {
     let performance = record.judged.performance();
     let wall = performance.map(|performance| performance.wall_ns);
     let comparison = performance.and_then(|performance| performance.comparison.as_ref());
+    let conditions = performance.and_then(|performance| performance.conditions.as_ref());
     let ratio = comparison.map(|comparison| comparison.ratio);
     let part = |interval: Option<Interval>, part: fn(&Interval) -> f64, scale: f64| {
         number(interval.map(|interval| part(&interval) * scale))
@@ -56,7 +57,13 @@ fn put_performance(flat: &mut Map<String, Value>, record: &Record) {
         ("against", json!(comparison.map(|comparison| &comparison.against))),
         ("verdict", json!(comparison.map(|comparison| comparison.verdict.name()))),
         ("trials", json!(performance.map(|performance| performance.trials))),
-        ("cache", json!(performance.map(|performance| &performance.cache))),
+        ("cache", json!(record.memory.cache)),
+        ("cache_achieved", json!(performance.map(|performance| performance.cache.achieved))),
+        ("cache_probe_ns", number(performance.and_then(|of| of.cache.probe_ns_median))),
+        ("pages", json!(record.memory.pages)),
+        ("pages_achieved", json!(performance.and_then(|of| Some(of.pages?.achieved)))),
+        ("noisy", json!(conditions.and_then(|of| Some(!of.quiet?.is_quiet)))),
+        ("throttled", json!(conditions.map(|of| of.throttled.is_some()))),
     ];
     flat.extend(rows.map(|(name, value)| (name.to_owned(), value)));
 }

@@ -6,6 +6,7 @@
 
 pub mod artefact;
 pub mod case;
+pub mod conditions;
 pub mod contender;
 pub mod decision;
 pub mod dtype;
@@ -13,6 +14,7 @@ pub mod error_contract;
 pub mod finding;
 pub mod isa;
 pub mod machine;
+pub mod memory;
 pub mod outcome;
 pub mod plan;
 pub mod proof;
@@ -31,6 +33,7 @@ pub use contender::{ContenderId, Family, ParseContenderError, Receipt};
 pub use dtype::DType;
 pub use error_contract::{ErrorContract, Reproducibility};
 pub use isa::Isa;
+pub use memory::{Cache, Memory, Pages};
 pub use outcome::Outcome;
 pub use version::FORMAT_VERSION;
 pub use work::Work;

@@ -1,6 +1,6 @@
 //! The plan of a run: what will be proved and raced, before anything runs.
 
-use crate::{Case, ContenderId};
+use crate::{Case, ContenderId, Memory};
 use serde::{Deserialize, Serialize};
 
 /// One case with the contenders that meet on it.
@@ -14,6 +14,9 @@ pub struct Item {
     pub field: Vec<ContenderId>,
     /// Threads each may use.
     pub threads: usize,
+    /// What caches and pages it is measured with.
+    #[serde(default)]
+    pub memory: Memory,
 }
 
 /// Why somebody is not in the plan.

@@ -1,5 +1,7 @@
 //! Raw slices of a race and what they are grouped by.
 
+use crate::conditions::{Quiet, Reading};
+use crate::memory::{CacheState, PageState};
 use crate::quantity::Interval;
 use crate::{Case, ContenderId};
 use serde::{Deserialize, Serialize};
@@ -34,6 +36,9 @@ pub struct Slice {
     pub faults: u32,
     /// Heap allocations made during the batch.
     pub allocations: u32,
+    /// Bytes that these asked for.
+    #[serde(default)]
+    pub allocated_bytes: u64,
 }
 
 impl Slice {
@@ -77,6 +82,18 @@ pub struct Race {
     pub checked: u64,
     /// Greatest resident memory that each arm's worker gained for the case, in bytes.
     pub peak_bytes: Vec<u64>,
+    /// What each arm's caches were asked to hold and held; empty in races of format 1.
+    #[serde(default)]
+    pub cache: Vec<CacheState>,
+    /// What pages each arm's operands were asked to lie on and did; empty in races of format 1.
+    #[serde(default)]
+    pub pages: Vec<PageState>,
+    /// Every reading of the rulers in the order it was made.
+    #[serde(default)]
+    pub readings: Vec<Reading>,
+    /// How quiet the machine was before the race, if it was waited for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub quiet: Option<Quiet>,
 }
 
 /// What a comparison may conclude.

@@ -1,9 +1,11 @@
 //! Records: one contender on one case, as it is kept.
 
+use crate::conditions::Conditions;
+use crate::memory::{CacheState, PageState};
 use crate::proof::Proof;
 use crate::quantity::Interval;
 use crate::race::Comparison;
-use crate::{Case, ContenderId, Receipt, Work};
+use crate::{Case, ContenderId, Memory, Receipt, Work};
 use serde::{Deserialize, Serialize};
 
 /// Where the raw slices of a record lie within its run.
@@ -35,18 +37,27 @@ pub struct Performance {
     pub trials: u32,
     /// Slices behind it.
     pub slice_count: u32,
-    /// `hot`, `cold`, …: what the caches held.
-    pub cache: String,
+    /// What the caches held.
+    pub cache: CacheState,
+    /// What pages the operands lay on; left out in records of format 1.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pages: Option<PageState>,
     /// Resident memory the case needed at its peak, in bytes.
     pub peak_bytes: u64,
     /// Heap allocations of one call.
     pub allocations_per_call: f64,
+    /// Bytes that these ask for; left out in records of format 1.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub allocated_bytes_per_call: Option<f64>,
     /// The machine's limits, where they were probed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub limits: Option<Limits>,
     /// Against the race's first arm, unless it is this one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub comparison: Option<Comparison>,
+    /// What the machine did meanwhile; left out in records of format 1.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub conditions: Option<Conditions>,
     /// The raw slices.
     pub slices: SliceSpan,
 }
@@ -61,7 +72,7 @@ pub enum Judged {
         proof: Proof,
         /// What was measured, if anything was.
         #[serde(default, skip_serializing_if = "Option::is_none")]
-        performance: Option<Performance>,
+        performance: Option<Box<Performance>>,
     },
     /// The contender was refused; the proof says why.
     Refused {
@@ -81,7 +92,7 @@ impl Judged {
     /// The performance of a proven contender.
     pub fn performance(&self) -> Option<&Performance> {
         match self {
-            Judged::Proven { performance, .. } => performance.as_ref(),
+            Judged::Proven { performance, .. } => performance.as_deref(),
             Judged::Refused { .. } => None,
         }
     }
@@ -102,6 +113,9 @@ pub struct Record {
     pub contender: ContenderId,
     /// Threads it was given.
     pub threads: usize,
+    /// What caches and pages were asked for.
+    #[serde(default)]
+    pub memory: Memory,
     /// What it says of itself.
     pub receipt: Receipt,
     /// Isolation level: `T1`.

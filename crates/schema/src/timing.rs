@@ -2,6 +2,7 @@
 
 use crate::race::Verdict;
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
 
 /// One live comparison of a kernel with itself, or with itself and some more work.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -35,6 +36,10 @@ pub struct TimedComparison {
     pub seconds: f64,
     /// The smallest effect that such a race would find nine times in ten, in per cent.
     pub detectable_percent: Option<f64>,
+    /// How much each ruler varied during the race, in per cent; see
+    /// [`RulerStability`](crate::conditions::RulerStability).
+    #[serde(default)]
+    pub ruler_percent: BTreeMap<String, f64>,
 }
 
 impl TimedComparison {

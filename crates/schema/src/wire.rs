@@ -1,6 +1,7 @@
 //! What supervisor and worker say to each other: messages, and the page they hand over.
 
-use crate::{Case, ContenderId, DType, ErrorContract, Receipt};
+use crate::memory::Probe;
+use crate::{Cache, Case, ContenderId, DType, ErrorContract, Receipt};
 use serde::{Deserialize, Serialize};
 use std::sync::atomic::{AtomicI32, AtomicU32, AtomicU64};
 
@@ -20,8 +21,14 @@ pub struct OperandMap {
     pub row_stride: usize,
     /// Bytes of the memory file.
     pub file_bytes: usize,
-    /// Byte of the file where element 0 lies.
+    /// Byte of the file where element 0 of the first set lies.
     pub offset_bytes: usize,
+    /// Sets of the operand in the file.
+    pub sets: usize,
+    /// Bytes from one set to the next.
+    pub set_bytes: usize,
+    /// What its address must be a multiple of.
+    pub align_bytes: usize,
     /// The kernel may write it.
     pub writable: bool,
 }
@@ -45,6 +52,8 @@ pub enum ToWorker {
     Attach {
         /// The operands in the order of the op's signature.
         operands: Vec<OperandMap>,
+        /// What the caches are to hold before every timed call.
+        cache: Cache,
     },
     /// Change the thread count of the loaded contender.
     Threads {
@@ -53,6 +62,8 @@ pub enum ToWorker {
     },
     /// Pack the weights, outside the timed part. Answered by `Done`.
     Prepare,
+    /// Time loads of sampled lines in the state of the caches. Answered by `Probed`.
+    Probe,
 }
 
 /// From the worker.
@@ -80,6 +91,11 @@ pub enum FromWorker {
         /// Why.
         reason: String,
     },
+    /// What the loads took; nothing where this machine cannot tell.
+    Probed {
+        /// Medians over the lines.
+        probe: Option<Probe>,
+    },
     /// The last message was carried out.
     Done,
     /// The last message, or the kernel's call, failed with this message.
@@ -99,6 +115,8 @@ pub mod turn {
     pub const QUIT: u32 = 2;
     /// The worker must read one message from the socket and answer it there.
     pub const MESSAGE: u32 = 3;
+    /// The worker must read the rulers: all of them where `calls` is not 0, else the short ones.
+    pub const RULERS: u32 = 4;
 }
 
 /// How a batch ended.
@@ -165,6 +183,8 @@ pub mod option {
     pub const CHECK_EACH_CALL: u32 = 1;
     /// Fill the workspace with rubbish before the batch.
     pub const DIRTY_WORKSPACE: u32 = 2;
+    /// Between the clocks nothing but the calls: what the batch itself costs is measured by it.
+    pub const BARE: u32 = 4;
 }
 
 /// The page that supervisor and worker share: a turn, a command, an answer, a crash report.
@@ -201,6 +221,10 @@ pub struct HandOver {
     pub wall_ns: AtomicU64,
     /// CPU time of the calling thread.
     pub cpu_ns: AtomicU64,
+    /// Bytes that the allocations asked for.
+    pub allocated_bytes: AtomicU64,
+    /// Times of the rulers, in the order of `Ruler::ALL`; 0 for one that was not read.
+    pub ruler_ns: [AtomicU64; 3],
 
     /// See [`phase`].
     pub phase: AtomicU32,

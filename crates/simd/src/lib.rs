@@ -38,9 +38,11 @@ mod vector;
 mod x86;
 
 #[cfg(not(target_arch = "x86_64"))]
+pub mod cache;
+#[cfg(not(target_arch = "x86_64"))]
 pub mod state;
 #[cfg(target_arch = "x86_64")]
-pub use x86::state;
+pub use x86::{cache, state};
 
 pub use dispatch::dispatch;
 pub use isa::{available, detect};

@@ -1,21 +1,26 @@
-//! `slices.bin`: the raw slices of a run, column by column.
+//! `slices.bin`: the raw slices of a run and the readings of its rulers, column by column.
 //!
 //! ```text
 //! "PMSLICES" | format 4 | groups 4 | group… | CRC-32 of all before 4
-//! group  = item 8 | slices 8 | column × 12, in the order of the fields of `Slice`
+//! group  = item 8 | slices 8 | column × 13, in the order of the fields of `Slice`
+//!                 | readings 8 | column × 4, in the order of the fields of `Reading`
 //! column = least value 8 | width 1 (1, 2, 4 or 8) | (value − least), each `width` bytes
 //! ```
 //! Little-endian throughout. Times of one race differ little, so most columns need one or two
-//! bytes a slice.
+//! bytes a slice. Format 1 has no last column of slices and no readings.
 
 use crate::entry::ItemEntry;
 use crate::{StoreError, durable};
 use proofmark_schema::FORMAT_VERSION;
+use proofmark_schema::conditions::{Reading, Ruler};
 use proofmark_schema::race::Slice;
 use std::path::Path;
 
 const MAGIC: [u8; 8] = *b"PMSLICES";
-const COLUMNS: usize = 12;
+const COLUMNS: usize = 13;
+/// Columns of a slice in format 1.
+const OLD_COLUMNS: usize = 12;
+const READING_COLUMNS: usize = 4;
 
 /// The slices of one item's race, in the order they ran.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -24,6 +29,8 @@ pub struct SliceGroup {
     pub item: u64,
     /// Its slices.
     pub slices: Vec<Slice>,
+    /// The readings of its rulers.
+    pub readings: Vec<Reading>,
 }
 
 /// Reads a `slices.bin`.
@@ -44,14 +51,18 @@ pub(crate) fn encode(items: &[ItemEntry]) -> Vec<u8> {
     bytes.extend((races.len() as u32).to_le_bytes());
     for (item, race) in races {
         bytes.extend(item.to_le_bytes());
-        bytes.extend((race.slices.len() as u64).to_le_bytes());
-        let rows: Vec<_> = race.slices.iter().map(to_row).collect();
-        for column in 0..COLUMNS {
-            encode_column(&mut bytes, rows.iter().map(|row| row[column]));
-        }
+        encode_rows(&mut bytes, &race.slices.iter().map(to_row).collect::<Vec<_>>());
+        encode_rows(&mut bytes, &race.readings.iter().map(to_reading_row).collect::<Vec<_>>());
     }
     bytes.extend(crc32fast::hash(&bytes).to_le_bytes());
     bytes
+}
+
+fn encode_rows<const N: usize>(bytes: &mut Vec<u8>, rows: &[[u64; N]]) {
+    bytes.extend((rows.len() as u64).to_le_bytes());
+    for column in 0..N {
+        encode_column(bytes, rows.iter().map(|row| row[column]));
+    }
 }
 
 fn encode_column(bytes: &mut Vec<u8>, values: impl Iterator<Item = u64> + Clone) {
@@ -85,6 +96,7 @@ fn to_row(slice: &Slice) -> [u64; COLUMNS] {
         switches,
         faults,
         allocations,
+        allocated_bytes,
     } = slice;
     let small = u64::from;
     [
@@ -100,7 +112,24 @@ fn to_row(slice: &Slice) -> [u64; COLUMNS] {
         small(switches),
         small(faults),
         small(allocations),
+        allocated_bytes,
     ]
+}
+
+fn to_reading_row(reading: &Reading) -> [u64; READING_COLUMNS] {
+    let &Reading { trial, block, ruler, wall_ns } = reading;
+    [u64::from(trial), u64::from(block), ruler as u64, wall_ns]
+}
+
+fn from_reading_row(row: [u64; READING_COLUMNS]) -> Option<Reading> {
+    let [trial, block, ruler, wall_ns] = row;
+    let ruler = *Ruler::ALL.get(usize::try_from(ruler).ok()?)?;
+    Some(Reading {
+        trial: u32::try_from(trial).ok()?,
+        block: u32::try_from(block).ok()?,
+        ruler,
+        wall_ns,
+    })
 }
 
 fn from_row(row: [u64; COLUMNS]) -> Option<Slice> {
@@ -118,6 +147,7 @@ fn from_row(row: [u64; COLUMNS]) -> Option<Slice> {
         switches: small(9)?,
         faults: small(10)?,
         allocations: small(11)?,
+        allocated_bytes: row[12],
     })
 }
 
@@ -163,34 +193,50 @@ fn decode(bytes: &[u8]) -> Result<Vec<SliceGroup>, Problem> {
         return Err(Problem::Newer(format));
     }
     let count = cursor.number(4)?;
-    let groups = (0..count).map(|_| decode_group(&mut cursor)).collect::<Result<_, _>>()?;
+    let group = |_| decode_group(&mut cursor, format);
+    let groups = (0..count).map(group).collect::<Result<_, _>>()?;
     if cursor.0.is_empty() { Ok(groups) } else { Err(Problem::Damaged("more follows its end")) }
 }
 
-fn decode_group(cursor: &mut Cursor<'_>) -> Result<SliceGroup, Problem> {
+fn decode_group(cursor: &mut Cursor<'_>, format: u32) -> Result<SliceGroup, Problem> {
     let item = cursor.number(8)?;
+    let columns = if format == 1 { OLD_COLUMNS } else { COLUMNS };
+    let slices = decode_rows(cursor, columns, from_row)?;
+    let readings = match format {
+        1 => Vec::new(),
+        _ => decode_rows(cursor, READING_COLUMNS, from_reading_row)?,
+    };
+    Ok(SliceGroup { item, slices, readings })
+}
+
+/// Reads so many columns of a row's `N`; those that an older format lacks are 0.
+fn decode_rows<const N: usize, T>(
+    cursor: &mut Cursor<'_>,
+    columns: usize,
+    from_row: fn([u64; N]) -> Option<T>,
+) -> Result<Vec<T>, Problem> {
     let count = cursor.number(8)?;
-    let mut columns = Vec::with_capacity(COLUMNS);
-    for _ in 0..COLUMNS {
+    let mut parts = Vec::with_capacity(columns);
+    for _ in 0..columns {
         let least = cursor.number(8)?;
         let width = cursor.number(1)?;
         if ![1, 2, 4, 8].contains(&width) {
             return Err(Problem::Damaged("a column has an impossible width"));
         }
         let values = cursor.take(count.checked_mul(width).ok_or(SHORT)?)?;
-        columns.push((least, values.chunks_exact(width as usize)));
+        parts.push((least, values.chunks_exact(width as usize)));
     }
-    let mut slices = Vec::new();
+    let mut rows = Vec::new();
     for _ in 0..count {
-        let mut row = [0; COLUMNS];
-        for (value, (least, values)) in row.iter_mut().zip(&mut columns) {
+        let mut row = [0; N];
+        for (value, (least, values)) in row.iter_mut().zip(&mut parts) {
             let offset = little_endian(values.next().ok_or(SHORT)?);
             *value =
                 least.checked_add(offset).ok_or(Problem::Damaged("a value is out of range"))?;
         }
-        slices.push(from_row(row).ok_or(Problem::Damaged("a value is out of range"))?);
+        rows.push(from_row(row).ok_or(Problem::Damaged("a value is out of range"))?);
     }
-    Ok(SliceGroup { item, slices })
+    Ok(rows)
 }
 
 #[cfg(test)]
@@ -200,7 +246,7 @@ mod tests {
     use proptest::prelude::*;
 
     fn any_slice() -> impl Strategy<Value = Slice> {
-        (any::<[u32; 8]>(), any::<[u64; 4]>(), 0u32..64).prop_map(|(small, large, shift)| Slice {
+        (any::<[u32; 8]>(), any::<[u64; 5]>(), 0u32..64).prop_map(|(small, large, shift)| Slice {
             trial: small[0] >> (shift / 2),
             block: small[1],
             position: small[2],
@@ -213,6 +259,7 @@ mod tests {
             switches: small[5],
             faults: small[6],
             allocations: small[7],
+            allocated_bytes: large[4],
         })
     }
 
@@ -220,9 +267,11 @@ mod tests {
         #[test]
         fn any_slices_read_back(slices in proptest::collection::vec(any_slice(), 0..40)) {
             let mut entry = item_with_race(3);
-            entry.race.as_mut().unwrap().slices.clone_from(&slices);
+            let race = entry.race.as_mut().unwrap();
+            race.slices.clone_from(&slices);
+            let readings = race.readings.clone();
             let got = decode(&encode(&[entry])).unwrap();
-            prop_assert_eq!(got, vec![SliceGroup { item: 3, slices }]);
+            prop_assert_eq!(got, vec![SliceGroup { item: 3, slices, readings }]);
         }
 
         #[test]
@@ -252,6 +301,20 @@ mod tests {
         for length in 0..bytes.len() {
             assert!(decode(&bytes[..length]).is_err(), "length {length}");
         }
+    }
+
+    #[test]
+    fn a_file_of_format_1_reads_without_readings_and_without_bytes() {
+        let slices = race(3).slices;
+        let mut bytes = MAGIC.to_vec();
+        bytes.extend(1u32.to_le_bytes());
+        bytes.extend(1u32.to_le_bytes());
+        bytes.extend(7u64.to_le_bytes());
+        let old = |slice| <[u64; OLD_COLUMNS]>::try_from(&to_row(slice)[..OLD_COLUMNS]).unwrap();
+        encode_rows(&mut bytes, &slices.iter().map(old).collect::<Vec<_>>());
+        bytes.extend(crc32fast::hash(&bytes).to_le_bytes());
+        let want = SliceGroup { item: 7, slices, readings: Vec::new() };
+        assert_eq!(decode(&bytes), Ok(vec![want]));
     }
 
     #[test]

@@ -5,20 +5,23 @@ use std::alloc::{GlobalAlloc, Layout, System};
 use std::sync::atomic::{AtomicU64, Ordering};
 
 static ALLOCATIONS: AtomicU64 = AtomicU64::new(0);
+static BYTES: AtomicU64 = AtomicU64::new(0);
 
-/// The system's allocator with a count of allocations, and a note for the supervisor when one is
-/// refused. A worker's program installs it with `#[global_allocator]`.
+/// The system's allocator with a count of allocations and of their bytes, and a note for the
+/// supervisor when one is refused. A worker's program installs it with `#[global_allocator]`.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct CountingAllocator;
 
-/// Allocations of the process so far; stays 0 where the allocator is not installed.
-pub(crate) fn allocations() -> u64 {
-    ALLOCATIONS.load(Ordering::Relaxed)
+/// Allocations of the process so far and the bytes they asked for; both stay 0 where the
+/// allocator is not installed.
+pub(crate) fn allocations() -> (u64, u64) {
+    (ALLOCATIONS.load(Ordering::Relaxed), BYTES.load(Ordering::Relaxed))
 }
 
 /// Counts an allocation, and notes it if it was refused.
 fn counted(pointer: *mut u8, bytes: usize) -> *mut u8 {
     ALLOCATIONS.fetch_add(1, Ordering::Relaxed);
+    BYTES.fetch_add(bytes as u64, Ordering::Relaxed);
     if pointer.is_null()
         && let Some(page) = page::current()
     {

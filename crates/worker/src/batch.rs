@@ -3,11 +3,13 @@
 use crate::allocator::allocations;
 use crate::clock::{disturbance, monotonic_ns, thread_cpu_ns};
 use crate::contender::Contender;
-use crate::operands::Operands;
-use crate::{guarded, processor};
+use crate::operands::{Operands, Set, Span};
+use crate::{cache, guarded, processor};
 use proofmark_contract::{Call, Kernel, KernelError};
+use proofmark_schema::Cache;
 use proofmark_schema::wire::{HandOver, option, phase, status};
 use std::hint::black_box;
+use std::ops::Range;
 use std::sync::atomic::Ordering::Relaxed;
 
 /// A batch that did not end well: its status, and the kernel's words.
@@ -30,19 +32,8 @@ pub(crate) fn run(
     if options & option::DIRTY_WORKSPACE != 0 {
         dirty(contender.workspace.as_mut_slice(), page.dirt.load(Relaxed));
     }
-    let kernel = contender.kernel;
-    let mut call = Call {
-        case: &contender.case,
-        isa: contender.isa,
-        threads: contender.threads,
-        pool: &contender.pool,
-        inputs: &operands.inputs,
-        outputs: &mut operands.outputs,
-        workspace: contender.workspace.as_mut_slice(),
-        prepared: contender.prepared.as_slice(),
-    };
     page.phase.store(phase::CALL, Relaxed);
-    let ended = guarded::call(|| timed(page, kernel, &mut call));
+    let ended = guarded::call(|| timed(page, contender, operands));
     // After an error or a panic too: the next batch starts clean.
     processor::reset();
     page.phase.store(phase::IDLE, Relaxed);
@@ -59,12 +50,31 @@ fn dirty(workspace: &mut [u8], pattern: u32) {
     }
 }
 
-/// Between the clocks stand the calls, one store each to say which runs, and nothing else unless
-/// the state is to be checked after every call.
-fn timed(page: &HandOver, kernel: &dyn Kernel, call: &mut Call<'_>) -> Result<(), KernelError> {
+/// What the timed calls of a batch took.
+#[derive(Default)]
+struct Spent {
+    start_ns: u64,
+    wall_ns: u64,
+    cpu_ns: u64,
+    leaks: u32,
+}
+
+/// The numbers of calls to make, and whether the state is to be checked after each.
+#[derive(Clone)]
+struct Calls {
+    numbers: Range<u32>,
+    checks_each: bool,
+}
+
+fn timed(
+    page: &HandOver,
+    contender: &mut Contender,
+    operands: &mut Operands,
+) -> Result<(), KernelError> {
     let (prime, calls) = (page.prime.load(Relaxed), page.calls.load(Relaxed));
     let checks_each = page.options.load(Relaxed) & option::CHECK_EACH_CALL != 0;
-    let last = prime.saturating_add(calls);
+    let untimed = Calls { numbers: 0..prime, checks_each };
+    let timed = Calls { numbers: prime..prime.saturating_add(calls), checks_each };
     // The supervisor has woken this process and is about to sleep: on the same processor it would
     // interrupt the first timed call to do so.
     std::thread::yield_now();
@@ -72,42 +82,151 @@ fn timed(page: &HandOver, kernel: &dyn Kernel, call: &mut Call<'_>) -> Result<()
     // What a clean state shows is no kernel's doing: some processors call registers in use that
     // are not.
     let unreliable = processor::leaks();
-    let mut leaks = repeat(page, kernel, call, 0..prime, checks_each)?;
+    let mut leaks = match operands.cache {
+        Cache::Rotate => walking(page, contender, operands, untimed)?.leaks,
+        _ => together(page, contender, operands, untimed)?.leaks,
+    };
     leaks |= processor::leaks();
     processor::reset();
+    // Made before allocations are counted.
+    let flushed = match operands.cache {
+        Cache::Hot | Cache::Rotate => Vec::new(),
+        state => cache::cold_spans(state, &operands.sets[0], contender.prepared.as_slice()),
+    };
     let allocations_before = allocations();
     let before = disturbance();
-    let cpu = thread_cpu_ns();
-    let start = monotonic_ns();
-    leaks |= repeat(page, kernel, call, prime..last, checks_each)?;
-    let end = monotonic_ns();
-    leaks |= processor::leaks();
-    let cpu_end = thread_cpu_ns();
+    let spent = match operands.cache {
+        _ if page.options.load(Relaxed) & option::BARE != 0 => bare(contender, operands, calls)?,
+        Cache::Hot => together(page, contender, operands, timed)?,
+        Cache::Rotate => walking(page, contender, operands, timed)?,
+        Cache::Cold | Cache::WeightsCold => apart(page, contender, operands, timed, &flushed)?,
+    };
     let after = disturbance();
-    let allocated = allocations() - allocations_before;
-    page.start_ns.store(start, Relaxed);
-    page.wall_ns.store(end - start, Relaxed);
-    page.cpu_ns.store(cpu_end - cpu, Relaxed);
+    let allocated = allocations();
+    page.start_ns.store(spent.start_ns, Relaxed);
+    page.wall_ns.store(spent.wall_ns, Relaxed);
+    page.cpu_ns.store(spent.cpu_ns, Relaxed);
     let switches = after.involuntary_switches - before.involuntary_switches;
     page.switches.store(narrow(switches.cast_unsigned()), Relaxed);
     page.faults.store(narrow((after.page_faults - before.page_faults).cast_unsigned()), Relaxed);
-    page.allocations.store(narrow(allocated), Relaxed);
-    page.leaks.store(leaks & !unreliable, Relaxed);
+    page.allocations.store(narrow(allocated.0 - allocations_before.0), Relaxed);
+    page.allocated_bytes.store(allocated.1 - allocations_before.1, Relaxed);
+    page.leaks.store((leaks | spent.leaks) & !unreliable, Relaxed);
     Ok(())
+}
+
+/// A call on one set of operands.
+fn call_on<'a>(contender: &'a mut Contender, set: &'a mut Set) -> Call<'a> {
+    Call {
+        case: &contender.case,
+        isa: contender.isa,
+        threads: contender.threads,
+        pool: &contender.pool,
+        inputs: &set.inputs,
+        outputs: &mut set.outputs,
+        workspace: contender.workspace.as_mut_slice(),
+        prepared: set.prepared.as_ref().unwrap_or(&contender.prepared).as_slice(),
+    }
+}
+
+/// Runs `calls` between the clocks.
+fn clocked(calls: impl FnOnce() -> Result<u32, KernelError>) -> Result<Spent, KernelError> {
+    let cpu = thread_cpu_ns();
+    let start = monotonic_ns();
+    let leaks = calls()?;
+    let end = monotonic_ns();
+    let leaks = leaks | processor::leaks();
+    Ok(Spent { start_ns: start, wall_ns: end - start, cpu_ns: thread_cpu_ns() - cpu, leaks })
+}
+
+/// Calls on the same operands between two readings of the clock. Between them stand the calls,
+/// one store each to say which runs, and nothing else unless each is to be checked.
+fn together(
+    page: &HandOver,
+    contender: &mut Contender,
+    operands: &mut Operands,
+    calls: Calls,
+) -> Result<Spent, KernelError> {
+    let kernel = contender.kernel;
+    let mut call = call_on(contender, &mut operands.sets[0]);
+    clocked(|| repeat(page, kernel, &mut call, calls))
+}
+
+/// The calls as a program without a harness would make them.
+fn bare(
+    contender: &mut Contender,
+    operands: &mut Operands,
+    calls: u32,
+) -> Result<Spent, KernelError> {
+    let kernel = contender.kernel;
+    let mut call = call_on(contender, &mut operands.sets[0]);
+    clocked(|| {
+        for _ in 0..calls {
+            black_box(kernel.run(black_box(&mut call)))?;
+        }
+        Ok(0)
+    })
+}
+
+/// Calls on one set of operands after the other; the next batch goes on where this one ends.
+fn walking(
+    page: &HandOver,
+    contender: &mut Contender,
+    operands: &mut Operands,
+    calls: Calls,
+) -> Result<Spent, KernelError> {
+    let kernel = contender.kernel;
+    let Operands { sets, next, .. } = operands;
+    clocked(|| {
+        let mut leaks = 0;
+        for number in calls.numbers {
+            let set = *next;
+            *next = (set + 1) % sets.len();
+            let mut call = call_on(contender, &mut sets[set]);
+            let one = Calls { numbers: number..number + 1, checks_each: calls.checks_each };
+            leaks |= repeat(page, kernel, &mut call, one)?;
+        }
+        Ok(leaks)
+    })
+}
+
+/// Calls timed one by one, each after a flush that is not.
+fn apart(
+    page: &HandOver,
+    contender: &mut Contender,
+    operands: &mut Operands,
+    calls: Calls,
+    flushed: &[Span],
+) -> Result<Spent, KernelError> {
+    let kernel = contender.kernel;
+    let mut call = call_on(contender, &mut operands.sets[0]);
+    let mut total = Spent::default();
+    for number in calls.numbers {
+        // SAFETY: operands and packed weights stay mapped while the call borrows them.
+        unsafe { cache::flush(flushed) };
+        let one = Calls { numbers: number..number + 1, checks_each: calls.checks_each };
+        let spent = clocked(|| repeat(page, kernel, &mut call, one))?;
+        if total.start_ns == 0 {
+            total.start_ns = spent.start_ns;
+        }
+        total.wall_ns += spent.wall_ns;
+        total.cpu_ns += spent.cpu_ns;
+        total.leaks |= spent.leaks;
+    }
+    Ok(total)
 }
 
 fn repeat(
     page: &HandOver,
     kernel: &dyn Kernel,
     call: &mut Call<'_>,
-    numbers: std::ops::Range<u32>,
-    checks_each: bool,
+    calls: Calls,
 ) -> Result<u32, KernelError> {
     let mut leaks = 0;
-    for number in numbers {
+    for number in calls.numbers {
         page.call.store(number, Relaxed);
         black_box(kernel.run(black_box(&mut *call)))?;
-        if checks_each {
+        if calls.checks_each {
             leaks |= processor::leaks();
             processor::reset();
         }

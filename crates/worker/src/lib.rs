@@ -7,6 +7,7 @@
 
 mod allocator;
 mod batch;
+mod cache;
 mod channel;
 mod clock;
 mod contender;
@@ -14,6 +15,7 @@ mod guarded;
 mod operands;
 mod page;
 mod processor;
+mod rulers;
 mod serve;
 mod signals;
 

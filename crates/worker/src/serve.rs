@@ -2,10 +2,11 @@
 
 use crate::contender::Contender;
 use crate::operands::Operands;
-use crate::{batch, channel, guarded, page, signals};
+use crate::rulers::Rulers;
+use crate::{batch, cache, channel, guarded, page, signals};
 use proofmark_contract::{Call, Entry};
-use proofmark_schema::FORMAT_VERSION;
 use proofmark_schema::wire::{FromWorker, HandOver, ToWorker, phase, status, turn};
+use proofmark_schema::{Cache, FORMAT_VERSION};
 use rustix::fd::{AsFd, FromRawFd, OwnedFd, RawFd};
 use std::io;
 use std::sync::atomic::Ordering::Relaxed;
@@ -26,6 +27,8 @@ pub enum ServeError {
     #[error("turn {0} is unknown")]
     Turn(u32),
 }
+
+const NOT_LOADED: &str = "no contender with operands is loaded";
 
 /// Serves the supervisor on `control_fd` until it says to end.
 ///
@@ -55,7 +58,7 @@ pub fn serve(entries: &'static [&'static Entry], control_fd: RawFd) -> Result<()
     page::wait_for_turn(page);
     channel::answer(&socket, &FromWorker::Ready { format: FORMAT_VERSION })?;
     page::hand_back(page);
-    Worker { entries, socket, page, operands: None, contender: None }.run()
+    Worker { entries, socket, page, operands: None, contender: None, rulers: None }.run()
 }
 
 struct Worker {
@@ -65,6 +68,8 @@ struct Worker {
     /// Before the contender, whose memory they do not use; both go when another is loaded.
     operands: Option<Operands>,
     contender: Option<Contender>,
+    /// Made when they are first read, which is never where a contender runs.
+    rulers: Option<Rulers>,
 }
 
 impl Worker {
@@ -73,6 +78,7 @@ impl Worker {
             match page::wait_for_turn(self.page) {
                 turn::WORKER => self.batch()?,
                 turn::MESSAGE => self.message()?,
+                turn::RULERS => self.read_rulers(),
                 turn::QUIT => return Ok(()),
                 other => return Err(ServeError::Turn(other)),
             }
@@ -83,10 +89,9 @@ impl Worker {
     fn batch(&mut self) -> Result<(), ServeError> {
         let ended = match (&mut self.contender, &mut self.operands) {
             (Some(contender), Some(operands)) => batch::run(self.page, contender, operands),
-            _ => Err(batch::Failure {
-                status: status::KERNEL_ERROR,
-                reason: "no contender with operands is loaded".to_owned(),
-            }),
+            _ => {
+                Err(batch::Failure { status: status::KERNEL_ERROR, reason: NOT_LOADED.to_owned() })
+            }
         };
         let status = match ended {
             Ok(()) => status::OK,
@@ -97,6 +102,14 @@ impl Worker {
         };
         self.page.status.store(status, Relaxed);
         Ok(())
+    }
+
+    fn read_rulers(&mut self) {
+        let with_stream = self.page.calls.load(Relaxed) != 0;
+        let times = self.rulers.get_or_insert_with(Rulers::new).read(with_stream);
+        for (place, time) in self.page.ruler_ns.iter().zip(times) {
+            place.store(time, Relaxed);
+        }
     }
 
     fn message(&mut self) -> Result<(), ServeError> {
@@ -120,9 +133,15 @@ impl Worker {
                     Ok(contender) => return self.contender.insert(contender).introduce(),
                 }
             }
-            ToWorker::Attach { operands } => self.attach(&operands, files),
+            ToWorker::Attach { operands, cache } => self.attach(&operands, files, cache),
             ToWorker::Threads { threads } => self.loaded().map(|own| own.set_threads(threads)),
             ToWorker::Prepare => self.prepare(),
+            ToWorker::Probe => match (&self.contender, &self.operands) {
+                (Some(contender), Some(operands)) => {
+                    return FromWorker::Probed { probe: cache::probe(contender, operands) };
+                }
+                _ => Err(NOT_LOADED.to_owned()),
+            },
         };
         match done {
             Ok(()) => FromWorker::Done,
@@ -138,6 +157,7 @@ impl Worker {
         &mut self,
         maps: &[proofmark_schema::wire::OperandMap],
         files: &[OwnedFd],
+        cache: Cache,
     ) -> Result<(), String> {
         // First, so that the old and the new are never held together.
         self.operands = None;
@@ -145,28 +165,30 @@ impl Worker {
         let contender = self.loaded()?;
         // Packed weights belong to the operands they were packed from.
         contender.is_prepared = contender.prepared.as_slice().is_empty();
-        self.operands = Some(Operands::map(page, &contender.signature, maps, files)?);
+        self.operands = Some(Operands::map(page, &contender.signature, maps, files, cache)?);
         Ok(())
     }
 
     fn prepare(&mut self) -> Result<(), String> {
         let (Some(contender), Some(operands)) = (&mut self.contender, &mut self.operands) else {
-            return Err("no contender with operands is loaded".to_owned());
+            return Err(NOT_LOADED.to_owned());
         };
         self.page.phase.store(phase::PREPARE, Relaxed);
+        let set = &mut operands.sets[0];
         let mut call = Call {
             case: &contender.case,
             isa: contender.isa,
             threads: contender.threads,
             pool: &contender.pool,
-            inputs: &operands.inputs,
-            outputs: &mut operands.outputs,
+            inputs: &set.inputs,
+            outputs: &mut set.outputs,
             workspace: contender.workspace.as_mut_slice(),
             prepared: &[],
         };
         let prepared = contender.prepared.as_mut_slice();
         contender.kernel.prepare(&mut call, prepared).map_err(|error| error.to_string())?;
         contender.is_prepared = true;
+        operands.copy_prepared(prepared);
         Ok(())
     }
 }

@@ -1,5 +1,6 @@
 //! The metrics of a record. A new one is one file and two lines here: `mod` and [`METRICS`].
 
+mod allocated_bytes;
 mod allocations;
 mod efficiency;
 mod gflops;
@@ -50,6 +51,7 @@ pub static METRICS: &[Metric] = &[
     throughput::METRIC,
     gflops::METRIC,
     allocations::METRIC,
+    allocated_bytes::METRIC,
     speedup::METRIC,
 ];
 
@@ -71,7 +73,8 @@ mod tests {
 
     #[test]
     fn formulas_give_their_stated_units() {
-        // 2 GFLOP and 1 GB in 0.1 s against a bound of 0.05 s; 3 MB; 2 allocations; 4× arm 0.
+        // 2 GFLOP and 1 GB in 0.1 s against a bound of 0.05 s; 3 MB; 2 allocations of 96 bytes;
+        // 4× arm 0.
         let record = fixture::example();
         let expected = [
             ("time_ms", 100.0),
@@ -81,6 +84,7 @@ mod tests {
             ("throughput_gbps", 10.0),
             ("gflops", 20.0),
             ("allocations", 2.0),
+            ("allocated_bytes", 96.0),
             ("speedup", 0.25),
         ];
         for (name, want) in expected {

@@ -8,7 +8,7 @@ use crate::progress::Progress;
 use clap::Args;
 use proofmark_engine::{Request, SIZES, Store, Sweep, exit_severity, findings, plan};
 use proofmark_report::reports;
-use proofmark_schema::{AttrValue, DType};
+use proofmark_schema::{AttrValue, Cache, DType, Pages};
 
 /// Arguments of `bench`.
 #[derive(Args)]
@@ -40,6 +40,15 @@ pub(crate) struct Bench {
     /// Thread counts, as `1,2`; all processors by default
     #[arg(long, value_delimiter = ',', value_parser = clap::value_parser!(u16).range(1..=256))]
     threads: Vec<u16>,
+    /// What the caches hold before a call, as `hot,cold`: hot, cold, rotate or weights-cold
+    #[arg(long, value_delimiter = ',', default_value = "hot")]
+    cache: Vec<Cache>,
+    /// What pages operands lie on, as `4k,huge`
+    #[arg(long, value_delimiter = ',', default_value = "4k")]
+    pages: Vec<Pages>,
+    /// Seconds to wait for a quiet machine before each race, at the most; 0 does not wait
+    #[arg(long, default_value_t = 5.0, value_name = "SECONDS", value_parser = settling)]
+    settle: f64,
     /// Short races on the smoke sweep
     #[arg(long, visible_alias = "fast")]
     quick: bool,
@@ -92,8 +101,13 @@ impl Bench {
         }
         let store = Store::open(&self.store.store).map_err(proofmark_engine::EngineError::from)?;
         let arena = arena()?;
-        let bench =
-            proofmark_engine::Bench { arena: &arena, store: &store, listener: &progress, cap };
+        let bench = proofmark_engine::Bench {
+            arena: &arena,
+            store: &store,
+            listener: &progress,
+            cap,
+            quiet_seconds: self.settle,
+        };
         let (run, records) = match (&plan, &self.resume) {
             (Some(plan), _) => bench.start(plan)?,
             (None, Some(run)) => bench.resume(run)?,
@@ -126,11 +140,19 @@ impl Bench {
             attrs: self.attr.clone(),
             with: self.with.clone(),
             threads,
+            caches: self.cache.clone(),
+            pages: self.pages.clone(),
             seed: self.seed,
             quick: self.quick,
             cap,
         }
     }
+}
+
+/// Reads seconds from 0 to an hour.
+pub(super) fn settling(text: &str) -> Result<f64, String> {
+    let seconds = text.parse().ok().filter(|seconds| (0.0..=3600.0).contains(seconds));
+    seconds.ok_or_else(|| "write seconds from 0 to 3600".to_owned())
 }
 
 /// Reads `name=value`.

@@ -1,6 +1,6 @@
 //! `proofmark compare`: which of two arms is faster, decided for each case.
 
-use super::bench::attribute;
+use super::bench::{attribute, settling};
 use super::{DEFAULT_SEED, RepoPath, StorePath, arm, cap, here};
 use crate::exit;
 use crate::output::{Failure, Format, print_document, say};
@@ -10,7 +10,7 @@ use proofmark_engine::{
     Arm, CompareRequest, EngineError, Programs, Request, SIZES, Source, Sweep, cases, compare,
 };
 use proofmark_report::reports::{self, ComparedArms};
-use proofmark_schema::{AttrValue, Case, ContenderId, DType, Isa};
+use proofmark_schema::{AttrValue, Cache, Case, ContenderId, DType, Isa, Memory, Pages};
 
 /// Arguments of `compare`.
 #[derive(Args)]
@@ -49,6 +49,15 @@ pub(crate) struct Compare {
     /// Threads each may use
     #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..=256))]
     threads: u16,
+    /// What the caches hold before a call: hot, cold, rotate or weights-cold
+    #[arg(long, default_value = "hot")]
+    cache: Cache,
+    /// What pages operands lie on: 4k or huge
+    #[arg(long, default_value = "4k")]
+    pages: Pages,
+    /// Seconds to wait for a quiet machine before each race, at the most; 0 does not wait
+    #[arg(long, default_value_t = 5.0, value_name = "SECONDS", value_parser = settling)]
+    settle: f64,
     /// Error rate of the whole comparison
     #[arg(long, default_value_t = 0.01, value_parser = share)]
     alpha: f64,
@@ -94,6 +103,8 @@ impl Compare {
             contender: self.contender.clone(),
             cases: self.cases(cap)?,
             threads: usize::from(self.threads),
+            memory: Memory { cache: self.cache, pages: self.pages },
+            quiet_seconds: self.settle,
             seed: self.seed,
             alpha: self.alpha,
             report_margin: self.report_margin / 100.0,
@@ -139,6 +150,8 @@ impl Compare {
                 attrs: self.attr.clone(),
                 with: String::new(),
                 threads: Vec::new(),
+                caches: Vec::new(),
+                pages: Vec::new(),
                 seed: self.seed,
                 quick: false,
                 cap,

@@ -6,8 +6,8 @@ use crate::output::{Failure, Format, print_document};
 use crate::progress::Progress;
 use clap::{Args, Subcommand};
 use proofmark_engine::{
-    OpSelfTest, OtherGateCount, PLANTED, TimingRequest, other_gate_names, selftest_gate,
-    selftest_timing,
+    OpSelfTest, OtherGateCount, PLANTED, TimingRequest, loop_overheads, other_gate_names,
+    selftest_gate, selftest_timing,
 };
 use proofmark_report::reports::{self, SelftestRow};
 
@@ -60,6 +60,9 @@ struct Timing {
     /// Seconds after which a comparison starts no further trial
     #[arg(long, default_value_t = 30.0)]
     seconds: f64,
+    /// Do not measure what slices cost against a bare loop
+    #[arg(long)]
+    skip_overhead: bool,
     /// Seed of inputs, layouts and orders
     #[arg(long, default_value_t = DEFAULT_SEED)]
     seed: u64,
@@ -92,9 +95,14 @@ impl Timing {
             seed: self.seed,
             cap: cap()?,
         };
-        let comparisons = selftest_timing(&arena()?, &request, &progress)?;
+        let arena = arena()?;
+        let comparisons = selftest_timing(&arena, &request, &progress)?;
+        let overheads = match self.skip_overhead {
+            true => Vec::new(),
+            false => loop_overheads(&arena, self.seed, cap()?, &progress)?,
+        };
         progress.finish();
-        print_document(self.format, &reports::timing(&comparisons))?;
+        print_document(self.format, &reports::timing(&comparisons, &overheads))?;
         Ok(exit::PASS)
     }
 }

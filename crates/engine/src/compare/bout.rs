@@ -65,7 +65,12 @@ impl<'a> Bout<'a> {
         let stopping = self.stopping(entry, item, alpha);
         let seed = proofmark_tensor::mix(self.request.seed, 2, number as u64);
         let budget_ns = (self.request.seconds * 1e9) as u64;
-        let rules = RaceRules { budget_ns, ..RaceRules::standard(seed) };
+        let rules = RaceRules {
+            budget_ns,
+            memory: item.memory,
+            quiet_ns: (self.request.quiet_seconds * 1e9) as u64,
+            ..RaceRules::standard(seed)
+        };
         let (race, ruling) = match rule(field, &rules, &stopping, &MonotonicClock) {
             Ok(ruled) => ruled,
             Err(fault) => {
@@ -193,7 +198,7 @@ fn proven_record(
     race: &Race,
     arm: usize,
 ) -> Record {
-    let performance = performance(race, arm, entry, item, proven);
+    let performance = performance(race, arm, entry, item, proven).map(Box::new);
     let judged = Judged::Proven { proof: proven.proof().clone(), performance };
     record(run, entry, item, proven.contender(), proven.receipt().clone(), judged)
 }

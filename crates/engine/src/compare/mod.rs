@@ -8,6 +8,7 @@ pub(crate) use bout::decided;
 
 use crate::admit::Admission;
 use crate::artefact::Programs;
+use crate::plan::inapplicable;
 use crate::{Arm, EngineError, Roster, Source, find_op};
 use bout::Bout;
 use family::two_rounds;
@@ -16,7 +17,7 @@ use proofmark_schema::decision::{CaseDecision, Standing};
 use proofmark_schema::finding::Severity;
 use proofmark_schema::plan::{Item, Plan};
 use proofmark_schema::race::Verdict;
-use proofmark_schema::{Case, ContenderId, FORMAT_VERSION, Isa, Outcome};
+use proofmark_schema::{Cache, Case, ContenderId, FORMAT_VERSION, Isa, Memory, Outcome};
 use proofmark_store::ItemEntry;
 
 /// The budget of a plan whose items are races that decide.
@@ -33,6 +34,10 @@ pub struct CompareRequest {
     pub cases: Vec<Case>,
     /// Threads each may use.
     pub threads: usize,
+    /// What caches and pages both are measured with.
+    pub memory: Memory,
+    /// Seconds to wait for a quiet machine before each race, at the most; 0: not at all.
+    pub quiet_seconds: f64,
     /// Seed of inputs, layouts and orders.
     pub seed: u64,
     /// Error rate of the whole comparison.
@@ -69,7 +74,7 @@ pub fn compare(programs: &Programs<'_>, request: &CompareRequest) -> Result<Comp
     if request.arms.iter().any(|arm| matches!(arm.source, Source::Run(_))) {
         return weak::compare(programs, request);
     }
-    let cases = checked(&request.cases)?;
+    let cases = checked(&request.cases, request.memory.cache)?;
     let stands = programs.stands(&request.arms)?;
     let who = contenders(request, [stands[0].contender.as_ref(), stands[1].contender.as_ref()])?;
     let mut notes = Vec::new();
@@ -111,13 +116,16 @@ pub fn compare(programs: &Programs<'_>, request: &CompareRequest) -> Result<Comp
 }
 
 /// The cases whole and checked, with their ops.
-fn checked(cases: &[Case]) -> Result<Vec<(&'static Entry, Case)>, EngineError> {
+fn checked(cases: &[Case], cache: Cache) -> Result<Vec<(&'static Entry, Case)>, EngineError> {
     let check = |case: &Case| {
         let entry = find_op(&case.op)?;
         let case = complete_case(entry.op, case);
         check_case(entry.op, &case)
             .map_err(|reason| EngineError::Case { case: case.to_string(), reason })?;
-        Ok((entry, case))
+        match inapplicable(cache, entry, &case) {
+            Some(reason) => Err(EngineError::Nothing(reason)),
+            None => Ok((entry, case)),
+        }
     };
     cases.iter().map(check).collect()
 }
@@ -149,6 +157,7 @@ fn plan(
         case: case.clone(),
         field: who.iter().map(|who| best_path(entry, who, request.cap)).collect(),
         threads: request.threads,
+        memory: request.memory,
     };
     Plan {
         format: FORMAT_VERSION,

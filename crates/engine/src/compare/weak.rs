@@ -48,7 +48,7 @@ pub(super) fn compare(
         cases = shared(first, second, &who, request.threads);
     }
     let mut decisions = Vec::new();
-    for (entry, case) in checked(&cases)? {
+    for (entry, case) in checked(&cases, request.memory.cache)? {
         let mut decision = CaseDecision::open(case.clone(), request.threads);
         let mut times = [None, None];
         for (arm, side) in sides.iter_mut().enumerate() {

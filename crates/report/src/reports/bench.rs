@@ -4,16 +4,19 @@ use crate::document::{Cell, Column, Document, Emphasis};
 use crate::flat::{flat_record, metric};
 use crate::plain::{percent, ratio, threads, time};
 use proofmark_analyze::{Band, Winner, winner};
+use proofmark_schema::Memory;
 use proofmark_schema::finding::{Finding, Severity};
-use proofmark_schema::quantity::{Bytes, three_digits};
-use proofmark_schema::record::Record;
+use proofmark_schema::memory::state_word;
+use proofmark_schema::quantity::{Bytes, Nanos, three_digits};
+use proofmark_schema::record::{Performance, Record};
 use serde_json::json;
 use std::collections::BTreeSet;
+use std::fmt::Write as _;
 
 /// Efficiency above which the number itself is suspicious.
 const SUSPICIOUS_PERCENT: f64 = 105.0;
 
-const COLUMNS: [Column; 10] = [
+const COLUMNS: [Column; 11] = [
     Column::left("shape", 0),
     Column::left("contender", 0),
     Column::left("outcome", 3),
@@ -24,6 +27,7 @@ const COLUMNS: [Column; 10] = [
     Column::right("GFLOP/s", 5),
     Column::right("GB/s", 6),
     Column::right("memory", 7),
+    Column::right("allocations", 8),
 ];
 
 /// The document of a bench.
@@ -39,7 +43,10 @@ pub fn bench(records: &[Record], findings: &[Finding]) -> Document {
         document.text("Nothing was measured.");
     }
     let tables = grouped(records, |a, b| {
-        a.case.op == b.case.op && a.case.dtype == b.case.dtype && a.threads == b.threads
+        a.case.op == b.case.op
+            && a.case.dtype == b.case.dtype
+            && a.threads == b.threads
+            && a.memory == b.memory
     });
     let mut any_winner = false;
     for table in &tables {
@@ -50,9 +57,17 @@ pub fn bench(records: &[Record], findings: &[Finding]) -> Document {
             rows.extend(cell.iter().map(|record| row(record, &winner)));
         }
         let first = table[0];
-        let title = format!("{} {}, {}", first.case.op, first.case.dtype, threads(first.threads));
+        let Memory { cache, pages } = first.memory;
+        let mut title =
+            format!("{} {}, {}", first.case.op, first.case.dtype, threads(first.threads));
+        if first.memory != Memory::default() {
+            let _ = write!(title, ", caches {cache}, pages {pages}");
+        }
         document.table(title, &COLUMNS, rows);
         document.note(fairness(table));
+        if let Some(text) = disturbances(table, findings) {
+            document.note(text);
+        }
     }
     if any_winner {
         document.note("* fastest: its interval stands clear of every other's");
@@ -111,11 +126,36 @@ fn row(record: &Record, winner: &Winner) -> Vec<Cell> {
         rate("gflops"),
         rate("throughput_gbps"),
         cell(performance.map(|performance| Bytes(performance.peak_bytes).to_string())),
+        cell(performance.map(allocations)),
     ]
 }
 
 fn cell(text: Option<String>) -> Cell {
     text.map_or_else(Cell::nothing, Cell::plain)
+}
+
+/// How often a call allocates, and how much where it does.
+fn allocations(performance: &Performance) -> String {
+    let count = performance.allocations_per_call;
+    match performance.allocated_bytes_per_call {
+        Some(bytes) if count > 0.0 => {
+            format!("{} of {}", three_digits(count), Bytes(bytes as u64))
+        }
+        _ if count == 0.0 => "none".to_owned(),
+        _ => three_digits(count),
+    }
+}
+
+/// What disturbed the races of a table, in the words of its findings.
+fn disturbances(records: &[&Record], findings: &[Finding]) -> Option<String> {
+    let items: BTreeSet<u64> = records.iter().map(|record| record.item).collect();
+    let words = ["noisy:", "throttled:", "drift:"];
+    let told = findings.iter().filter(|finding| {
+        words.iter().any(|word| finding.claim.starts_with(word))
+            && finding.items.iter().any(|item| items.contains(item))
+    });
+    let claims: Vec<&str> = told.map(|finding| finding.claim.as_str()).collect();
+    (!claims.is_empty()).then(|| claims.join("; "))
 }
 
 /// The case without the op and element type that stand in the title.
@@ -144,7 +184,18 @@ fn fairness(records: &[&Record]) -> String {
             set.into_iter().collect::<Vec<_>>().join(" and ")
         }
     };
-    let cache = distinct(&|record| Some(record.judged.performance()?.cache.clone()));
+    let cache = distinct(&|record| {
+        let cache = record.judged.performance()?.cache;
+        Some(state_word(cache.asked.name(), cache.achieved))
+    });
+    let loads = records.iter().filter_map(|of| of.judged.performance()?.cache.probe_ns_median);
+    let load = loads.reduce(f64::min);
+    let load = load.map(|ns| format!(" (a load {} or more)", Nanos(ns))).unwrap_or_default();
+    let pages = distinct(&|record| {
+        let pages = record.judged.performance()?.pages;
+        let achieved = pages.is_none_or(|pages| pages.achieved);
+        Some(state_word(record.memory.pages.name(), achieved))
+    });
     let isolation = distinct(&|record| Some(record.isolation.clone()));
     let outside: BTreeSet<String> = records
         .iter()
@@ -159,7 +210,7 @@ fn fairness(records: &[&Record]) -> String {
         }
     };
     format!(
-        "every row had {}, {}, caches {cache}, isolation {isolation}; {packing}",
+        "every row had {}, {}, caches {cache}{load}, pages {pages}, isolation {isolation}; {packing}",
         threads(records[0].threads),
         records[0].case.dtype
     )
@@ -216,12 +267,12 @@ mod tests {
 Bench r1
 
 matmul f32, 1 thread
- shape               contender             outcome            time     × first [interval]  verdict   efficiency  GFLOP/s   GB/s    memory
- b=1,m=64,n=32,k=63  native/scalar@scalar  PROVEN   40.0 µs ±1.0 %                  first  –           15 % needs work     6.50  0.500  1.43 MiB
- b=1,m=64,n=32,k=63  native/simd@avx2 *    PROVEN   10.0 µs ±1.0 %  0.250× [0.245, 0.255]  FASTER        60 % good     26.0   2.00  1.43 MiB
- b=1,m=64,n=32,k=63  native/simd@avx512    WRONG             WRONG                      –  –                     –        –      –         –
+ shape               contender             outcome            time     × first [interval]  verdict   efficiency  GFLOP/s   GB/s    memory  allocations
+ b=1,m=64,n=32,k=63  native/scalar@scalar  PROVEN   40.0 µs ±1.0 %                  first  –           15 % needs work     6.50  0.500  1.43 MiB  none
+ b=1,m=64,n=32,k=63  native/simd@avx2 *    PROVEN   10.0 µs ±1.0 %  0.250× [0.245, 0.255]  FASTER        60 % good     26.0   2.00  1.43 MiB  none
+ b=1,m=64,n=32,k=63  native/simd@avx512    WRONG             WRONG                      –  –                     –        –      –         –  –
 
-note: every row had 1 thread, f32, caches hot, isolation T1; packing inside the timed call
+note: every row had 1 thread, f32, caches hot, pages 4k, isolation T1; packing inside the timed call
 
 note: * fastest: its interval stands clear of every other's
 

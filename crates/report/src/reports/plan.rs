@@ -6,10 +6,11 @@ use proofmark_schema::plan::{Absence, Item, Plan};
 use proofmark_schema::quantity::Nanos;
 use serde_json::json;
 
-const ITEM_COLUMNS: [Column; 4] = [
+const ITEM_COLUMNS: [Column; 5] = [
     Column::right("item", 1),
     Column::left("case", 0),
     Column::right("threads", 0),
+    Column::left("memory", 2),
     Column::text("contenders", 0),
 ];
 
@@ -33,8 +34,13 @@ pub fn plan(plan: &Plan) -> Document {
 
 fn item(item: &Item) -> Vec<Cell> {
     let field: Vec<String> = item.field.iter().map(ToString::to_string).collect();
-    let texts =
-        [item.index.to_string(), item.case.to_string(), item.threads.to_string(), field.join(" ")];
+    let texts = [
+        item.index.to_string(),
+        item.case.to_string(),
+        item.threads.to_string(),
+        format!("{}, {}", item.memory.cache, item.memory.pages),
+        field.join(" "),
+    ];
     texts.into_iter().map(Cell::plain).collect()
 }
 
@@ -50,6 +56,7 @@ fn absence(absence: &Absence) -> Vec<Cell> {
 mod tests {
     use super::*;
     use crate::render::{Style, find};
+    use proofmark_schema::{Cache, Memory};
 
     #[test]
     fn a_dry_run_shows_items_absences_and_the_estimate() {
@@ -62,6 +69,7 @@ mod tests {
                 case: "matmul:f32[m=8]".parse().unwrap(),
                 field: vec!["native/scalar@scalar".parse().unwrap()],
                 threads: 1,
+                memory: Memory { cache: Cache::Cold, ..Memory::default() },
             }],
             absent: vec![Absence {
                 contender: "peer/pytorch".to_owned(),
@@ -74,6 +82,7 @@ mod tests {
         let text = (find("term").unwrap().render)(&document, &Style::default());
         for part in [
             "matmul:f32[m=8]",
+            "cold, 4k",
             "peer/pytorch",
             "not installed",
             "1 item, budget quick, seed 7, about 2.50 s",

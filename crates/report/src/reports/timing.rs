@@ -3,10 +3,10 @@
 use crate::document::{Cell, Column, Document};
 use proofmark_schema::quantity::three_digits;
 use proofmark_schema::race::Verdict;
-use proofmark_schema::timing::TimedComparison;
+use proofmark_schema::timing::{LoopOverhead, TimedComparison};
 use serde::Serialize;
 use serde_json::{Map, Value, json};
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// The comparisons of one kernel with one planted effect, counted.
 #[derive(Clone, Debug, Serialize)]
@@ -40,7 +40,7 @@ const COLUMNS: [Column; 10] = [
 ];
 
 /// The document of a timing self-test; its lines are the comparisons.
-pub fn timing(comparisons: &[TimedComparison]) -> Document {
+pub fn timing(comparisons: &[TimedComparison], overheads: &[LoopOverhead]) -> Document {
     let rows = rows(comparisons);
     let same_code = || rows.iter().filter(|row| row.planted_percent == 0);
     let tried: usize = same_code().map(|row| row.comparisons).sum();
@@ -54,6 +54,9 @@ pub fn timing(comparisons: &[TimedComparison]) -> Document {
         "power": power(&rows),
         "coverage": share(covered, intervals),
         "smallest_detectable_percent": smallest,
+        "overhead_percent": overheads.iter().map(|one| one.percent).reduce(f64::max),
+        "overheads": overheads,
+        "ruler_percent": rulers(comparisons),
         "rows": rows,
         "each": comparisons,
     });
@@ -63,7 +66,29 @@ pub fn timing(comparisons: &[TimedComparison]) -> Document {
         "{alarms} false alarms in {tried} comparisons of the same code; {covered} of {intervals} \
          95 % intervals held the planted ratio"
     ));
+    for one in overheads {
+        document.text(format!(
+            "a call of {} ns in a slice takes {:+.2} % of a bare loop's (95 %: {:+.2} to {:+.2})",
+            three_digits(one.call_ns),
+            one.percent,
+            one.low_percent,
+            one.high_percent
+        ));
+    }
+    for (ruler, percent) in rulers(comparisons) {
+        document.note(format!("ruler {ruler} varied by {percent:.1} % in the median race"));
+    }
     document
+}
+
+/// By ruler: how much it varied in the median race, in per cent.
+fn rulers(comparisons: &[TimedComparison]) -> BTreeMap<&str, f64> {
+    let names = comparisons.iter().flat_map(|one| one.ruler_percent.keys());
+    let of = |name: &str| {
+        let seen = comparisons.iter().filter_map(|one| one.ruler_percent.get(name));
+        quantile(seen.copied(), 0.5).unwrap_or(0.0)
+    };
+    names.map(|name| (name.as_str(), of(name))).collect()
 }
 
 /// Comparisons of one kernel and effect, together, in the order they came.
@@ -156,22 +181,39 @@ mod tests {
             trials: 6,
             seconds: 0.3,
             detectable_percent: Some(0.8),
+            ruler_percent: BTreeMap::from([("stream".to_owned(), 100.0 * ratio)]),
+        }
+    }
+
+    fn overhead(percent: f64) -> LoopOverhead {
+        LoopOverhead {
+            contender: "native/simd@avx2".to_owned(),
+            case: "add:f32[b=1,s=1,d=8]".to_owned(),
+            call_ns: 500.0,
+            percent,
+            low_percent: percent - 0.01,
+            high_percent: percent + 0.01,
         }
     }
 
     #[test]
     fn alarms_power_and_coverage_are_counted_apart() {
-        let document = timing(&[
-            compared(0, Verdict::Same, 1.0),
-            compared(0, Verdict::Slower, 1.01),
-            compared(2, Verdict::Slower, 1.02),
-            compared(2, Verdict::Undecided, 1.018),
-            compared(2, Verdict::Faster, 0.98),
-        ]);
+        let document = timing(
+            &[
+                compared(0, Verdict::Same, 1.0),
+                compared(0, Verdict::Slower, 1.01),
+                compared(2, Verdict::Slower, 1.02),
+                compared(2, Verdict::Undecided, 1.018),
+                compared(2, Verdict::Faster, 0.98),
+            ],
+            &[overhead(0.03), overhead(0.4)],
+        );
         assert_eq!(document.data["comparisons"], 2);
         assert_eq!(document.data["false_alarms"], 1);
         assert_eq!(document.data["power"]["2"], 1.0 / 3.0);
         assert_eq!(document.data["coverage"], 3.0 / 5.0);
+        assert_eq!(document.data["overhead_percent"], 0.4);
+        assert_eq!(document.data["ruler_percent"]["stream"], 101.0);
         assert_eq!(document.data["rows"].as_array().unwrap().len(), 2);
         assert_eq!(document.data[document.lines].as_array().unwrap().len(), 5);
     }

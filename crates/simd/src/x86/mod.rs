@@ -2,6 +2,7 @@
 
 mod avx2;
 mod avx512;
+pub mod cache;
 pub mod state;
 
 pub use avx2::Avx2;

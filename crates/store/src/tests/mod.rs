@@ -7,14 +7,17 @@ mod faults;
 mod sealing;
 
 use crate::{ItemEntry, RunWriter, Store};
+use proofmark_schema::conditions::{Reading, Ruler};
 use proofmark_schema::machine::MachineFacts;
+use proofmark_schema::memory::CacheState;
 use proofmark_schema::plan::{Item, Plan};
 use proofmark_schema::proof::{Errors, Proof};
 use proofmark_schema::quantity::Interval;
 use proofmark_schema::race::{Race, Slice, Trial};
 use proofmark_schema::record::{Judged, Performance, Record, ShapeRoles, SliceSpan};
 use proofmark_schema::{
-    Case, ContenderId, ErrorContract, FORMAT_VERSION, Isa, Outcome, Receipt, Reproducibility, Work,
+    Case, ContenderId, ErrorContract, FORMAT_VERSION, Isa, Memory, Outcome, Receipt,
+    Reproducibility, Work,
 };
 use std::path::PathBuf;
 use tempfile::TempDir;
@@ -30,7 +33,13 @@ fn contender() -> ContenderId {
 }
 
 fn plan(items: u64) -> Plan {
-    let item = |index| Item { index, case: case(), field: vec![contender()], threads: 1 };
+    let item = |index| Item {
+        index,
+        case: case(),
+        field: vec![contender()],
+        threads: 1,
+        memory: Memory::default(),
+    };
     Plan {
         format: FORMAT_VERSION,
         seed: 7,
@@ -75,6 +84,7 @@ pub(crate) fn race(slices: u32) -> Race {
         switches: u32::from(n.is_multiple_of(50)),
         faults: 0,
         allocations: 0,
+        allocated_bytes: 0,
     };
     Race {
         case: case(),
@@ -91,7 +101,17 @@ pub(crate) fn race(slices: u32) -> Race {
         slices: (0..slices).map(slice).collect(),
         checked: 48,
         peak_bytes: vec![4096, 8192],
+        cache: vec![CacheState::hot(); 2],
+        pages: Vec::new(),
+        readings: (0..3).flat_map(readings).collect(),
+        quiet: None,
     }
+}
+
+/// The readings before a block.
+fn readings(block: u32) -> impl Iterator<Item = Reading> {
+    let ruler = move |ruler| Reading { trial: 0, block, ruler, wall_ns: 8000 + u64::from(block) };
+    Ruler::ALL.into_iter().map(ruler)
 }
 
 fn proof() -> Proof {
@@ -115,11 +135,14 @@ fn record(item: u64) -> Record {
         wall_ns: Interval { estimate: 2500.1, low: 2400.0, high: 2600.3, confidence: 0.95 },
         trials: 6,
         slice_count: 24,
-        cache: "hot".to_owned(),
+        cache: CacheState::hot(),
+        pages: None,
         peak_bytes: 4096,
         allocations_per_call: 0.0,
+        allocated_bytes_per_call: Some(0.0),
         limits: None,
         comparison: None,
+        conditions: None,
         slices: SliceSpan { race: item, arm: 0 },
     };
     Record {
@@ -129,11 +152,12 @@ fn record(item: u64) -> Record {
         case: case(),
         contender: contender(),
         threads: 1,
+        memory: Memory::default(),
         receipt: Receipt::default(),
         isolation: "T1".to_owned(),
         work: Work::default(),
         shape: ShapeRoles::default(),
-        judged: Judged::Proven { proof: proof(), performance: Some(performance) },
+        judged: Judged::Proven { proof: proof(), performance: Some(Box::new(performance)) },
     }
 }
 

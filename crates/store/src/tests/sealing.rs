@@ -29,7 +29,10 @@ fn records_and_slices_stand_in_the_order_of_the_plan() {
         text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
     assert_eq!(records, [record(0), record(3)]);
     let groups = read_slices(&place.file("slices.bin")).unwrap();
-    assert_eq!(groups, [SliceGroup { item: 1, slices: race(3).slices }]);
+    assert_eq!(
+        groups,
+        [SliceGroup { item: 1, slices: race(3).slices, readings: race(3).readings }]
+    );
     let run = place.store.load(RUN).unwrap();
     assert!(run.sealed && run.missing().is_empty());
     assert_eq!(run.items, [item(2), item(3), item(1), item(0)]);

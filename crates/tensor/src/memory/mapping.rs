@@ -34,6 +34,8 @@ pub enum Access {
 pub struct Mapping {
     area: *mut u8,
     area_bytes: usize,
+    /// Bytes before the body: the guard, and what aligns the body.
+    lead: usize,
     bytes: usize,
     access: Access,
 }
@@ -48,13 +50,24 @@ impl Mapping {
     ///
     /// The body ends on a page: where `bytes` does not, the rest of its last page is accessible.
     pub fn of_file(file: BorrowedFd<'_>, bytes: usize, access: Access) -> io::Result<Mapping> {
+        Mapping::of_file_aligned(file, bytes, access, page_bytes())
+    }
+
+    /// The same at an address that is a multiple of `align`, a power of two of whole pages: the
+    /// kernel maps huge pages only where address and file are aligned alike.
+    pub fn of_file_aligned(
+        file: BorrowedFd<'_>,
+        bytes: usize,
+        access: Access,
+        align: usize,
+    ) -> io::Result<Mapping> {
         let held = rustix::fs::fstat(file)?.st_size as u64;
         if held < bytes as u64 {
             // Pages past the end of a file can be mapped, but fault.
             let message = format!("file holds {held} of {bytes} bytes to map");
             return Err(io::Error::new(io::ErrorKind::InvalidInput, message));
         }
-        let mut mapping = Mapping::reserve(bytes)?;
+        let mut mapping = Mapping::reserve(bytes, align)?;
         let protection = match access {
             Access::ReadOnly => ProtFlags::READ,
             Access::ReadWrite => ProtFlags::READ | ProtFlags::WRITE,
@@ -71,7 +84,7 @@ impl Mapping {
 
     /// Zeroed memory of this process alone.
     pub fn anonymous(bytes: usize) -> io::Result<Mapping> {
-        let mapping = Mapping::reserve(bytes)?;
+        let mapping = Mapping::reserve(bytes, page_bytes())?;
         if bytes > 0 {
             let protection = ProtFlags::READ | ProtFlags::WRITE;
             let flags = MapFlags::PRIVATE | MapFlags::FIXED;
@@ -83,26 +96,31 @@ impl Mapping {
     }
 
     /// Reserves guard, body and guard, all of it inaccessible.
-    fn reserve(bytes: usize) -> io::Result<Mapping> {
+    fn reserve(bytes: usize, align: usize) -> io::Result<Mapping> {
+        if !align.is_power_of_two() || align < page_bytes() {
+            return Err(io::ErrorKind::InvalidInput.into());
+        }
         let area_bytes = bytes
             .checked_next_multiple_of(page_bytes())
-            .and_then(|body| body.checked_add(2 * GUARD_BYTES))
+            .and_then(|body| body.checked_add(2 * GUARD_BYTES + align - page_bytes()))
             .ok_or(io::ErrorKind::OutOfMemory)?;
         let flags = MapFlags::PRIVATE | MapFlags::NORESERVE;
         // SAFETY: the kernel chooses the address, so that no existing mapping is touched.
         let area =
             unsafe { mmap_anonymous(ptr::null_mut(), area_bytes, ProtFlags::empty(), flags) }?;
-        Ok(Mapping { area: area.cast(), area_bytes, bytes, access: Access::ReadWrite })
+        let start = area as usize;
+        let lead = (start + GUARD_BYTES).next_multiple_of(align) - start;
+        Ok(Mapping { area: area.cast(), area_bytes, lead, bytes, access: Access::ReadWrite })
     }
 
     /// Bytes of the body: whole pages.
     fn body_bytes(&self) -> usize {
-        self.area_bytes - 2 * GUARD_BYTES
+        self.bytes.next_multiple_of(page_bytes())
     }
 
     /// Address of the first byte: on a page, right after the leading guard.
     pub fn base(&self) -> *mut u8 {
-        self.area.wrapping_add(GUARD_BYTES)
+        self.area.wrapping_add(self.lead)
     }
 
     /// Bytes asked for.
@@ -115,7 +133,7 @@ impl Mapping {
         self.bytes == 0
     }
 
-    /// Bytes of each guard.
+    /// Bytes of each guard, at the least.
     pub fn guard_bytes(&self) -> usize {
         GUARD_BYTES
     }
@@ -184,6 +202,23 @@ mod tests {
                 assert_eq!(permissions(at).as_deref(), Some("---p"));
             }
         }
+    }
+
+    #[test]
+    fn an_aligned_mapping_keeps_its_guards() {
+        let (bytes, align) = (2 * page_bytes(), 2 << 20);
+        let file = memfd("test", bytes).unwrap();
+        for _ in 0..4 {
+            let mapping =
+                Mapping::of_file_aligned(file.as_fd(), bytes, Access::ReadOnly, align).unwrap();
+            let (base, guard) = (mapping.base() as usize, mapping.guard_bytes());
+            assert_eq!(base % align, 0);
+            assert_eq!(permissions(base + bytes - 1).as_deref(), Some("r--s"));
+            for at in [base - guard, base - 1, base + bytes, base + bytes + guard - 1] {
+                assert_eq!(permissions(at).as_deref(), Some("---p"));
+            }
+        }
+        assert!(Mapping::of_file_aligned(file.as_fd(), bytes, Access::ReadOnly, 3).is_err());
     }
 
     #[test]

@@ -19,7 +19,7 @@ pub(crate) fn a_good_kernel_copies_in_every_placement() {
     ] {
         let mut worker = ready("good", placement);
         let values = reveal(&mut worker);
-        let batch = Batch { prime: 2, calls: 3, check_each_call: true, dirty_workspace: None };
+        let batch = Batch { prime: 2, calls: 3, check_each_call: true, ..Batch::default() };
         let ran = worker.run(&batch).unwrap();
         assert_eq!(worker.tensor(1).to_f64(), values, "{placement:?}");
         assert_eq!((ran.leaks, ran.allocations), (0, 0), "{placement:?}");
@@ -99,7 +99,9 @@ pub(crate) fn packed_weights_must_be_prepared_and_are_used() {
 pub(crate) fn allocations_are_counted_per_batch() {
     let mut worker = ready("allocates", Placement::Aligned64);
     let batch = Batch { prime: 5, calls: 7, ..Batch::default() };
-    assert_eq!(worker.run(&batch).unwrap().allocations, 7);
+    let ran = worker.run(&batch).unwrap();
+    assert_eq!(ran.allocations, 7);
+    assert!(ran.allocated_bytes >= 7 && ran.allocated_bytes.is_multiple_of(7));
 }
 
 pub(crate) fn the_workspace_is_dirtied_on_demand() {

@@ -11,6 +11,7 @@ mod leaks;
 mod leftovers;
 mod limits;
 mod stage;
+mod states;
 
 use libtest_mimic::{Arguments, Trial};
 use proofmark_worker::CountingAllocator;
@@ -54,6 +55,11 @@ fn all_trials() -> Vec<Trial> {
         honest::a_batch_reports_times_that_nest,
         honest::a_worker_is_pinned_and_padded_on_demand,
         honest::memory_is_reported,
+        states::cold_calls_compute_the_same_and_their_lines_are_far,
+        states::calls_walk_over_the_sets_and_go_on_where_they_stopped,
+        states::hot_calls_have_nothing_to_probe,
+        states::huge_pages_are_what_the_kernel_says_they_are,
+        states::rulers_are_read_by_a_worker_without_a_contender,
         damage::a_write_past_the_end_is_named_beside_the_guard,
         damage::a_write_past_the_end_is_found_in_the_slack,
         damage::a_write_before_the_start_is_named_beside_the_guard,

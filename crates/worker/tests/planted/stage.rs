@@ -4,7 +4,7 @@ use crate::copy::case;
 use crate::kernels::PLANTED;
 use proofmark_arena::{Arena, Batch, Fault, Limits, OperandPlan, Ran, Spawn, Worker};
 use proofmark_schema::proof::Crash;
-use proofmark_schema::{Case, ContenderId, DType, Isa};
+use proofmark_schema::{Case, ContenderId, DType, Isa, Pages};
 use proofmark_tensor::{Layout, Placement};
 use std::process::ExitCode;
 use std::time::Duration;
@@ -63,6 +63,8 @@ pub(crate) fn plans_for(layout: &Layout, placement: Placement) -> [OperandPlan; 
         layout: layout.clone(),
         placement,
         writable: name == "y",
+        sets: 1,
+        pages: Pages::Small,
     })
 }
 

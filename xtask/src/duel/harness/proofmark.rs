@@ -24,7 +24,7 @@ fn compare(rig: &Rig, comparison: &Comparison<'_>) -> Result<Vec<Outcome>, Failu
             .args(["selftest", "timing", "--track", track.case])
             .args(["--planted", &planted.to_string(), "--comparisons", &count.to_string()])
             .args(["--seconds", &budget.to_string(), "--seed", &seed.to_string()])
-            .args(["--format", "jsonl", "--quiet"]),
+            .args(["--skip-overhead", "--format", "jsonl", "--quiet"]),
     )?;
     let outcomes = parse(&String::from_utf8_lossy(&output.stdout))?;
     if outcomes.is_empty() {
