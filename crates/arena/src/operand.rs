@@ -6,7 +6,7 @@ use proofmark_schema::{DType, Pages};
 use proofmark_tensor::{
     Access, Layout, Mapping, Placement, Tensor, check_canary, memfd, mix, write_canary,
 };
-use rustix::fd::{AsFd, OwnedFd};
+use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::fs::SealFlags;
 use std::ops::Range;
 use std::{fmt, io};
@@ -78,6 +78,7 @@ impl fmt::Display for Stray {
 #[derive(Debug)]
 pub(crate) struct Attached {
     plan: OperandPlan,
+    file: OwnedFd,
     mapping: Mapping,
     /// One for each set.
     tensors: Vec<Tensor>,
@@ -89,7 +90,7 @@ pub(crate) struct Attached {
 
 impl Attached {
     /// Makes the memory and the file to send; zeros inside, canaries around.
-    pub(crate) fn new(plan: &OperandPlan, seed: u64) -> io::Result<(Attached, OwnedFd)> {
+    pub(crate) fn new(plan: &OperandPlan, seed: u64) -> io::Result<Attached> {
         let span = plan.layout.span().saturating_mul(plan.dtype.size());
         if span > isize::MAX as usize / 2 {
             return Err(io::ErrorKind::OutOfMemory.into());
@@ -110,21 +111,31 @@ impl Attached {
             // From here on nobody can make another writable mapping of it; ours stays.
             rustix::fs::fcntl_add_seals(&file, SealFlags::FUTURE_WRITE)?;
         }
-        let tensor = |set: usize| {
-            let base = mapping.base().wrapping_add(offset + set * set_bytes);
-            // SAFETY: the spans of all sets lie in the mapping, as `offset` has checked; it is
-            // readable and writable, and kept beside the tensors, which do not overlap. The
-            // worker writes only in its own turn.
-            unsafe { Tensor::from_raw(base, plan.dtype, plan.layout.clone(), true) }
-        };
-        let tensors = (0..plan.sets.max(1)).map(tensor).collect();
+        let tensors = tensors(plan, &mapping, offset, set_bytes, true);
         let plan = plan.clone();
-        let mut attached = Attached { plan, mapping, tensors, offset, set_bytes, seed };
+        let mut attached = Attached { plan, file, mapping, tensors, offset, set_bytes, seed };
         attached.write_canaries();
         if attached.plan.pages == Pages::Huge {
             collapse(&attached.mapping);
         }
-        Ok((attached, file))
+        Ok(attached)
+    }
+
+    /// The same memory for another worker; here too it is read-only if it is so for workers.
+    pub(crate) fn again(&self) -> io::Result<Attached> {
+        let Attached { plan, offset, set_bytes, seed, .. } = self;
+        let file = self.file.try_clone()?;
+        let access = if plan.writable { Access::ReadWrite } else { Access::ReadOnly };
+        let align = align_bytes(plan.pages);
+        let mapping = Mapping::of_file_aligned(file.as_fd(), self.mapping.len(), access, align)?;
+        let tensors = tensors(plan, &mapping, *offset, *set_bytes, plan.writable);
+        let (plan, offset, set_bytes, seed) = (plan.clone(), *offset, *set_bytes, *seed);
+        Ok(Attached { plan, file, mapping, tensors, offset, set_bytes, seed })
+    }
+
+    /// The file to send.
+    pub(crate) fn file(&self) -> BorrowedFd<'_> {
+        self.file.as_fd()
     }
 
     /// What the worker must know to map it.
@@ -272,6 +283,24 @@ impl Attached {
     }
 }
 
+/// The sets of an operand in its mapping.
+fn tensors(
+    plan: &OperandPlan,
+    mapping: &Mapping,
+    offset: usize,
+    set_bytes: usize,
+    writable: bool,
+) -> Vec<Tensor> {
+    let tensor = |set: usize| {
+        let base = mapping.base().wrapping_add(offset + set * set_bytes);
+        // SAFETY: the spans of all sets lie in the mapping, as the placement has checked; it is
+        // readable, and writable if `writable`, and kept beside the tensors, which do not overlap.
+        // Workers write only in their turn, and the supervisor reads and writes only in its own.
+        unsafe { Tensor::from_raw(base, plan.dtype, plan.layout.clone(), writable) }
+    };
+    (0..plan.sets.max(1)).map(tensor).collect()
+}
+
 /// What the address of an operand's file must be a multiple of.
 fn align_bytes(pages: Pages) -> usize {
     match pages {
@@ -304,14 +333,27 @@ mod tests {
     }
 
     fn attached(layout: Layout, placement: Placement) -> Attached {
-        Attached::new(&plan(layout, placement), 7).unwrap().0
+        Attached::new(&plan(layout, placement), 7).unwrap()
+    }
+
+    #[test]
+    fn the_same_memory_is_seen_twice_and_inputs_stay_read_only() {
+        for writable in [false, true] {
+            let one = plan(Layout::dense([3, 5]), Placement::Shifted(64));
+            let mut y = Attached::new(&OperandPlan { writable, ..one }, 7).unwrap();
+            let again = y.again().unwrap();
+            y.tensor_mut(0).from_f64(&[2.5; 15]);
+            assert_eq!(again.tensor(0).to_f64(), [2.5; 15]);
+            assert_eq!((again.stray(), again.map()), (None, y.map()));
+            assert_eq!(again.tensor(0).is_writable(), writable);
+        }
     }
 
     #[test]
     fn sets_lie_apart_on_lines_of_their_own_and_strays_between_them_are_found() {
         for pages in Pages::ALL {
             let one = plan(Layout::dense([3, 5]), Placement::Shifted(192));
-            let mut y = Attached::new(&OperandPlan { sets: 4, pages, ..one }, 7).unwrap().0;
+            let mut y = Attached::new(&OperandPlan { sets: 4, pages, ..one }, 7).unwrap();
             for set in 0..4 {
                 let values = [set as f64; 15];
                 y.tensor_mut(set).from_f64(&values);

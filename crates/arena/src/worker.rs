@@ -150,14 +150,30 @@ impl Worker {
     /// As for [`Worker::attach`].
     pub fn attach_for(&mut self, plans: &[OperandPlan], cache: Cache) -> Result<(), Fault> {
         let seed = monotonic_ns();
-        let mut attached = Vec::with_capacity(plans.len());
-        let mut files = Vec::<OwnedFd>::with_capacity(plans.len());
-        for plan in plans {
-            let (operand, file) = Attached::new(plan, seed)
-                .map_err(|error| Fault::world(&format!("making operand `{}`", plan.name), error))?;
-            attached.push(operand);
-            files.push(file);
-        }
+        let make = |plan: &OperandPlan| {
+            Attached::new(plan, seed)
+                .map_err(|error| Fault::world(&format!("making operand `{}`", plan.name), error))
+        };
+        self.hand_out(plans.iter().map(make).collect::<Result<_, _>>()?, cache)
+    }
+
+    /// Lets the worker map the very operands of another one, in place of its last ones: the same
+    /// pages, so that neither has better ones and both share what the caches hold.
+    ///
+    /// # Errors
+    /// If they cannot be mapped again; else as for every command.
+    pub fn attach_same(&mut self, other: &Worker, cache: Cache) -> Result<(), Fault> {
+        let again = |operand: &Attached| {
+            operand.again().map_err(|error| Fault::world("mapping an operand again", error))
+        };
+        self.hand_out(other.operands.iter().map(again).collect::<Result<_, _>>()?, cache)
+    }
+
+    fn hand_out(&mut self, attached: Vec<Attached>, cache: Cache) -> Result<(), Fault> {
+        let files = attached.iter().map(|operand| operand.file().try_clone_to_owned());
+        let files: Vec<OwnedFd> = files
+            .collect::<Result<_, _>>()
+            .map_err(|error| Fault::world("handing operands over", error))?;
         let files: Vec<BorrowedFd<'_>> = files.iter().map(AsFd::as_fd).collect();
         let operands = attached.iter().map(Attached::map).collect();
         // Kept from here on, so that a crash while the worker maps them can be named.

@@ -8,7 +8,7 @@ use proofmark_contract::{Op, Role, Signature, Truth, Values, Want, check_case};
 use proofmark_schema::memory::Probe;
 use proofmark_schema::proof::Proof;
 use proofmark_schema::race::Trial;
-use proofmark_schema::{Cache, Case, ContenderId, Memory, Receipt};
+use proofmark_schema::{Cache, Case, ContenderId, Memory, Pages, Receipt};
 use proofmark_tensor::Placement;
 use std::sync::OnceLock;
 
@@ -117,15 +117,20 @@ impl<'a> Proven<'a> {
     }
 
     /// Starts a fresh worker with the trial's layout, loads the contender, then reveals the
-    /// inputs, packs weights and poisons the outputs.
+    /// inputs, packs weights and poisons the outputs. Beside another entrant on the same case it
+    /// works in the other's operands.
     ///
     /// # Errors
     /// If the worker cannot be started or dies, or the op has no weights that could be cold.
+    ///
+    /// # Panics
+    /// If the other entrant is on another case.
     pub fn enter<'p>(
         &'p self,
         trial: &Trial,
         revealed: &'p Revealed,
         seat: &Seat,
+        beside: Option<&Entrant<'p>>,
     ) -> Result<Entrant<'p>, Fault> {
         let Seat { cpu, memory, rotate_bytes } = *seat;
         if memory.cache == Cache::WeightsCold && !self.has_weights() {
@@ -149,24 +154,37 @@ impl<'a> Proven<'a> {
         let loaded = worker.load(&proof.contender, &proof.case, proof.threads, pad)?;
         worker.reset_peak();
         let before_bytes = worker.resident_bytes();
-        let plan = |operand: &proofmark_contract::Operand| OperandPlan {
-            name: operand.name.to_owned(),
-            dtype: operand.dtype,
-            layout: operand.layout(),
-            placement: Placement::Shifted(trial.operand_shift as usize),
-            writable: operand.role.is_written(),
-            sets,
-            pages: memory.pages,
-        };
-        let plans: Vec<OperandPlan> = self.signature.operands().iter().map(plan).collect();
-        worker.attach_for(&plans, memory.cache)?;
+        if let Some(other) = beside {
+            assert_eq!(other.proven.case(), self.case(), "entrants share operands of one case");
+            worker.attach_same(&other.worker, memory.cache)?;
+        } else {
+            let shift = trial.operand_shift as usize;
+            let plans = self.plans(Placement::Shifted(shift), sets, memory.pages);
+            worker.attach_for(&plans, memory.cache)?;
+        }
         let mut entrant =
             Entrant { proven: self, revealed, worker, before_bytes, memory, sets, calls: 0 };
-        (0..sets).for_each(|set| entrant.write_operands(set));
+        if beside.is_none() {
+            (0..sets).for_each(|set| entrant.write_inputs(set));
+        }
+        entrant.poison_outputs();
         if loaded.prepared_bytes > 0 {
             entrant.worker.prepare()?;
         }
         Ok(entrant)
+    }
+
+    fn plans(&self, placement: Placement, sets: usize, pages: Pages) -> Vec<OperandPlan> {
+        let plan = |operand: &proofmark_contract::Operand| OperandPlan {
+            name: operand.name.to_owned(),
+            dtype: operand.dtype,
+            layout: operand.layout(),
+            placement,
+            writable: operand.role.is_written(),
+            sets,
+            pages,
+        };
+        self.signature.operands().iter().map(plan).collect()
     }
 
     fn expected<'r>(&self, revealed: &'r Revealed) -> &'r [(Want, Truth)] {
@@ -231,19 +249,22 @@ impl Entrant<'_> {
         self.worker.peak_bytes().saturating_sub(self.before_bytes)
     }
 
-    /// Checks what the last timed batch left in the outputs; gives the count of elements checked.
+    /// Poisons the outputs, makes one more batch of so many timed calls and checks what it left:
+    /// operands may be another entrant's too. Gives the count of elements checked.
     ///
     /// # Errors
     /// What is wrong, or how the worker failed.
-    pub fn verify(&mut self) -> Result<u64, String> {
+    pub fn verify(&mut self, calls: u32) -> Result<u64, String> {
         let in_place =
             self.proven.signature.outputs().iter().any(|operand| operand.role == Role::InOut);
+        self.poison_outputs();
         // Repeated calls in place work on their own results: only a call on fresh values can be
         // compared with the oracle.
         if in_place {
-            self.write_operands(self.set_of(self.calls));
-            self.run(&Batch::default()).map_err(|fault| fault.to_string())?;
+            self.write_inputs(self.set_of(self.calls));
         }
+        let batch = Batch { calls: if in_place { 1 } else { calls }, ..Batch::default() };
+        self.run(&batch).map_err(|fault| fault.to_string())?;
         let set = self.set_of(self.calls.saturating_sub(1));
         let signature = &self.proven.signature;
         let (op, case) = (self.proven.op, self.proven.case());
@@ -272,12 +293,20 @@ impl Entrant<'_> {
         }
     }
 
-    /// Writes the inputs of one set; with the first, outputs are poisoned in all of them.
-    fn write_operands(&mut self, set: usize) {
+    /// Writes the inputs of one set.
+    fn write_inputs(&mut self, set: usize) {
         for (i, operand) in self.proven.signature.operands().iter().enumerate() {
-            if operand.role != Role::Output {
+            // What is only read cannot have changed since it was written, and is sealed.
+            if operand.role != Role::Output && self.worker.tensor_of(i, set).is_writable() {
                 self.worker.tensor_of_mut(i, set).from_f64(self.revealed.inputs.of(i));
-            } else if set == 0 {
+            }
+        }
+    }
+
+    /// Poisons the outputs of all sets.
+    fn poison_outputs(&mut self) {
+        for (i, operand) in self.proven.signature.operands().iter().enumerate() {
+            if operand.role == Role::Output {
                 self.worker.poison(i, self.proven.proof.seed | 1);
             }
         }

@@ -42,7 +42,7 @@ impl Stable for Same<'_, '_> {
         let revealed = self.0.reveal(trial.seed);
         let cpu = (self.0.threads() == 1).then(last_processor);
         let seat = Seat { cpu, ..Seat::default() };
-        let entered = self.0.enter(trial, &revealed, &seat);
+        let entered = self.0.enter(trial, &revealed, &seat, None);
         let entrant = entered.map_err(|fault| failed(self.0, fault.to_string()))?;
         heat(&mut Both { proven: self.0, entrant })
     }
@@ -58,8 +58,8 @@ impl Heat for Both<'_, '_> {
         Ok(Ran { wall_ns: ran.wall_ns / u64::from(times), ..ran })
     }
 
-    fn verify(&mut self, _arm: usize) -> Result<u64, RaceFault> {
-        self.entrant.verify().map_err(|reason| failed(self.proven, reason))
+    fn verify(&mut self, _arm: usize, calls: u32) -> Result<u64, RaceFault> {
+        self.entrant.verify(calls).map_err(|reason| failed(self.proven, reason))
     }
 
     fn peak_bytes(&self, _arm: usize) -> u64 {

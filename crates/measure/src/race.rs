@@ -161,7 +161,7 @@ fn run_trial(
         }
     }
     for arm in 0..arms {
-        race.checked += heat.verify(arm)?;
+        race.checked += heat.verify(arm, pace.calls[arm])?;
         race.peak_bytes[arm] = race.peak_bytes[arm].max(heat.peak_bytes(arm));
     }
     Ok(())

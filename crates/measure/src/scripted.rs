@@ -111,7 +111,7 @@ impl Heat for Arms<'_, '_> {
         })
     }
 
-    fn verify(&mut self, arm: usize) -> Result<u64, RaceFault> {
+    fn verify(&mut self, arm: usize, _calls: u32) -> Result<u64, RaceFault> {
         match self.script.arms[arm].1 {
             Trick::Wrong => Err(fault(arm, "timed output y[0] is 1, exact 2")),
             _ => Ok(16),

@@ -52,7 +52,7 @@ impl Heat for Scripted {
         Ok(Ran { start_ns, wall_ns, outer_ns: wall_ns + 8_000, ..Ran::default() })
     }
 
-    fn verify(&mut self, _: usize) -> Result<u64, RaceFault> {
+    fn verify(&mut self, _: usize, _: u32) -> Result<u64, RaceFault> {
         Ok(1)
     }
 

@@ -32,8 +32,8 @@ pub(crate) trait Heat {
     /// Runs one batch of an arm.
     fn batch(&mut self, arm: usize, prime: u32, calls: u32) -> Result<Ran, RaceFault>;
 
-    /// Checks what the arm's last batch left; gives the count of elements checked.
-    fn verify(&mut self, arm: usize) -> Result<u64, RaceFault>;
+    /// Checks what a batch of so many calls leaves; gives the count of elements checked.
+    fn verify(&mut self, arm: usize, calls: u32) -> Result<u64, RaceFault>;
 
     /// Memory the arm gained for the case.
     fn peak_bytes(&self, arm: usize) -> u64;
@@ -80,7 +80,10 @@ impl Stable for Workers<'_, '_> {
         let mut entrants: Vec<Option<Entrant<'_>>> = self.field.iter().map(|_| None).collect();
         for arm in order {
             let inputs = revealed[cases[arm]].as_ref().expect("the first on a case reveals");
-            let entered = self.field[arm].enter(trial, inputs, &self.seat);
+            let beside = (0..arm)
+                .chain(arm + 1..cases.len())
+                .find_map(|other| entrants[other].as_ref().filter(|_| cases[other] == cases[arm]));
+            let entered = self.field[arm].enter(trial, inputs, &self.seat, beside);
             let failed = |fault: Fault| fault_of(self.field, arm, fault.to_string());
             entrants[arm] = Some(entered.map_err(failed)?);
         }
@@ -124,9 +127,9 @@ impl Heat for Entrants<'_, '_, '_> {
         ran.map_err(|fault| fault_of(self.field, arm, fault.to_string()))
     }
 
-    fn verify(&mut self, arm: usize) -> Result<u64, RaceFault> {
+    fn verify(&mut self, arm: usize, calls: u32) -> Result<u64, RaceFault> {
         let field = self.field;
-        self.entrants[arm].verify().map_err(|reason| fault_of(field, arm, reason))
+        self.entrants[arm].verify(calls).map_err(|reason| fault_of(field, arm, reason))
     }
 
     fn peak_bytes(&self, arm: usize) -> u64 {
