@@ -171,14 +171,18 @@ pub fn loop_overheads(
         let proven = admit(&mut admission, &case, &who, 1)?;
         let rules = RaceRules { most_trials: BARE_TRIALS, ..RaceRules::standard(seed) };
         let nothing = |why: String| EngineError::Nothing(why);
-        let race = against_bare_loop(&proven, &rules).map_err(|f| nothing(f.to_string()))?;
+        let raced = against_bare_loop(&proven, &rules);
+        let (race, empty_ns) = raced.map_err(|fault| nothing(fault.to_string()))?;
         let too_few = || nothing(format!("{case} gave too few slices"));
         let ratio = compare(&race, 0, 1, CONFIDENCE).ok_or_else(too_few)?.ratio;
-        let percent = |ratio: f64| 100.0 * (ratio - 1.0);
+        let call_ns = time_of_call(&race, 0, CONFIDENCE).ok_or_else(too_few)?.estimate;
+        let calls = race.slices.iter().map(|slice| f64::from(slice.calls)).fold(1.0, f64::max);
+        // What the loop around the calls adds to each, and their share of the clock's readings.
+        let percent = |ratio: f64| 100.0 * (ratio - 1.0 + empty_ns / (calls * call_ns));
         Ok(LoopOverhead {
             contender: who.to_string(),
             case: case.to_string(),
-            call_ns: time_of_call(&race, 0, CONFIDENCE).ok_or_else(too_few)?.estimate,
+            call_ns,
             percent: percent(ratio.estimate),
             low_percent: percent(ratio.low),
             high_percent: percent(ratio.high),

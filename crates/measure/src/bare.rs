@@ -6,23 +6,29 @@ use crate::stable::{Heat, Stable};
 use proofmark_arena::{Batch, Ran};
 use proofmark_gate::{Entrant, Proven, Seat};
 use proofmark_schema::race::{Race, Trial};
+use proofmark_stats::median;
 
-/// How much longer the bare loop is than a slice, so that its two readings of the clock hardly
-/// count.
-const TIMES_LONGER: u32 = 4;
+/// Batches without a call, for what the readings of the clock take.
+const EMPTY_BATCHES: usize = 32;
 
 /// Races a contender's bare loop (arm 0) with its slices (arm 1), in the same process, for as many
-/// trials as the rules allow at the most.
+/// trials as the rules allow at the most. Both are between the same readings of the clock, so
+/// these come beside: nanoseconds that a batch without a call takes.
 ///
 /// # Errors
 /// If the contender fails.
-pub fn against_bare_loop(proven: &Proven<'_>, rules: &RaceRules) -> Result<Race, RaceFault> {
+pub fn against_bare_loop(proven: &Proven<'_>, rules: &RaceRules) -> Result<(Race, f64), RaceFault> {
     let arms = vec![proven.contender().clone(); 2];
-    run(&mut Same(proven), proven.case(), arms, proven.threads(), rules, &mut |_| false)
+    let mut same = Same { proven, empty_ns: Vec::new() };
+    let race = run(&mut same, proven.case(), arms, proven.threads(), rules, &mut |_| false)?;
+    Ok((race, median(&same.empty_ns).unwrap_or(0.0)))
 }
 
 /// One contender as both arms.
-struct Same<'a, 'p>(&'a Proven<'p>);
+struct Same<'a, 'p> {
+    proven: &'a Proven<'p>,
+    empty_ns: Vec<f64>,
+}
 
 struct Both<'a, 'p> {
     proven: &'a Proven<'p>,
@@ -39,23 +45,26 @@ impl Stable for Same<'_, '_> {
         trial: &Trial,
         heat: &mut dyn FnMut(&mut dyn Heat) -> Result<(), RaceFault>,
     ) -> Result<(), RaceFault> {
-        let revealed = self.0.reveal(trial.seed);
-        let cpu = (self.0.threads() == 1).then(last_processor);
+        let proven = self.proven;
+        let revealed = proven.reveal(trial.seed);
+        let cpu = (proven.threads() == 1).then(last_processor);
         let seat = Seat { cpu, ..Seat::default() };
-        let entered = self.0.enter(trial, &revealed, &seat, None);
-        let entrant = entered.map_err(|fault| failed(self.0, fault.to_string()))?;
-        heat(&mut Both { proven: self.0, entrant })
+        let entered = proven.enter(trial, &revealed, &seat, None);
+        let entrant = entered.map_err(|fault| failed(proven, fault.to_string()))?;
+        let mut both = Both { proven, entrant };
+        heat(&mut both)?;
+        for _ in 0..EMPTY_BATCHES {
+            self.empty_ns.push(both.batch(1, 1, 0)?.wall_ns as f64);
+        }
+        Ok(())
     }
 }
 
 impl Heat for Both<'_, '_> {
     fn batch(&mut self, arm: usize, prime: u32, calls: u32) -> Result<Ran, RaceFault> {
-        let bare = arm == 0;
-        let times = if bare { TIMES_LONGER } else { 1 };
-        let batch = Batch { prime, calls: calls * times, bare, ..Batch::default() };
+        let batch = Batch { prime, calls, bare: arm == 0, ..Batch::default() };
         let ran = self.entrant.run(&batch);
-        let ran = ran.map_err(|fault| failed(self.proven, fault.to_string()))?;
-        Ok(Ran { wall_ns: ran.wall_ns / u64::from(times), ..ran })
+        ran.map_err(|fault| failed(self.proven, fault.to_string()))
     }
 
     fn verify(&mut self, _arm: usize, calls: u32) -> Result<u64, RaceFault> {

@@ -11,7 +11,7 @@ use crate::summary::{compare, time_of_call};
 use proofmark_arena::Ran;
 use proofmark_gate::Proven;
 use proofmark_schema::race::{Race, Slice, Trial};
-use proofmark_schema::{Case, ContenderId};
+use proofmark_schema::{Cache, Case, ContenderId};
 use proofmark_stats::Stream;
 
 /// An arm that failed while it was measured: it died, hung, or its timed output was wrong.
@@ -139,6 +139,12 @@ fn run_trial(
         fastest[arm] = fastest[arm].min(warm_up(heat, arm, rules)?);
     }
     let pace = Pace::of(fastest, rules);
+    // Flushes between calls are not claimed and would have to be explained.
+    if trial == 0 && rules.memory.cache == Cache::Hot {
+        for arm in 0..arms {
+            accounted_for(heat, race, arm, pace.calls[arm])?;
+        }
+    }
     // Who was warmed up first has cooled when the last one is done, by several per cent for the
     // first calls of a large case: rounds that nobody counts bring all arms to the same state.
     for _ in 0..pace.run_in {
@@ -174,6 +180,39 @@ fn believable(race: &Race, arm: usize, ran: &Ran) -> Result<(), RaceFault> {
     }
     let (claimed, outer) = (ran.wall_ns, ran.outer_ns);
     let reason = format!("claims a batch of {claimed} ns that took {outer} ns in all");
+    Err(RaceFault { arm, contender: race.arms[arm].to_string(), reason })
+}
+
+/// How often a batch is made to be accounted for, how many slices long it is, and what its
+/// hand-over may take beside a tenth of it.
+const ACCOUNTS: u32 = 5;
+const ACCOUNT_SLICES: u32 = 20;
+const HAND_OVER_NS: u64 = 300_000;
+
+/// What a worker claims of a long batch must account for what the supervisor saw: of time that
+/// passed and is not claimed there is only a hand-over.
+fn accounted_for(
+    heat: &mut dyn Heat,
+    race: &Race,
+    arm: usize,
+    calls: u32,
+) -> Result<(), RaceFault> {
+    let calls = if calls == 1 { 1 } else { calls.saturating_mul(ACCOUNT_SLICES) };
+    let mut least = (u64::MAX, 0, 0);
+    for _ in 0..ACCOUNTS {
+        let Ran { wall_ns: claimed, outer_ns: outer, .. } = heat.batch(arm, 0, calls)?;
+        // The supervisor may be woken late: only what is never explained counts.
+        let unexplained = outer.saturating_sub(claimed + claimed / 10 + HAND_OVER_NS);
+        least = least.min((unexplained, claimed, outer));
+        if unexplained == 0 {
+            return Ok(());
+        }
+    }
+    let (_, claimed, outer) = least;
+    let reason = format!(
+        "claims {claimed} ns for {calls} calls that took {outer} ns, time and again: its clock \
+         does not measure its calls"
+    );
     Err(RaceFault { arm, contender: race.arms[arm].to_string(), reason })
 }
 

@@ -33,6 +33,8 @@ enum Trick {
     DiesIn(usize),
     /// Claims more time than passed.
     Overclaims,
+    /// Claims half of the time that passed.
+    Underclaims,
     /// Leaves a wrong output.
     Wrong,
 }
@@ -97,7 +99,11 @@ impl Heat for Arms<'_, '_> {
         let wall = each * f64::from(calls) * factor;
         let end = start + wall + each * f64::from(prime) * factor;
         machine.now_ns.set(end);
-        let claimed = if trick == Trick::Overclaims { 10.0 * wall + 1e5 } else { wall };
+        let claimed = match trick {
+            Trick::Overclaims => 10.0 * wall + 1e5,
+            Trick::Underclaims => wall / 2.0,
+            _ => wall,
+        };
         Ok(Ran {
             start_ns: start as u64,
             wall_ns: claimed as u64,
@@ -235,6 +241,7 @@ fn an_arm_that_dies_lies_or_errs_is_named() {
     for (trick, word) in [
         (Trick::DiesIn(2), "died"),
         (Trick::Overclaims, "claims a batch"),
+        (Trick::Underclaims, "does not measure its calls"),
         (Trick::Wrong, "timed output"),
     ] {
         let arms = [(1_000.0, Trick::None), (1_000.0, trick)];

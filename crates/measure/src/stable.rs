@@ -4,9 +4,9 @@ use crate::cache::{Seen, rotate_bytes};
 use crate::race::RaceFault;
 use proofmark_arena::{Batch, Fault, Ran, Ruler, RulerTimes};
 use proofmark_gate::{Entrant, Proven, Revealed, Seat};
-use proofmark_schema::Memory;
 use proofmark_schema::memory::{CacheState, PageState};
 use proofmark_schema::race::Trial;
+use proofmark_schema::{Cache, Memory};
 use proofmark_stats::Stream;
 
 /// Starts the arms of trials.

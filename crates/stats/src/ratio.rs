@@ -1,6 +1,7 @@
 //! From trials to a ratio with its interval: the trial is the unit of inference.
 
 use crate::mean::{mean, variance};
+use crate::quantile::median;
 use crate::tail::{normal_point, normal_tail, student_point, student_tail};
 
 /// A ratio of two times between two bounds, and what its uncertainty is made of.
@@ -86,7 +87,8 @@ struct Errors {
 }
 
 fn errors(trial_effects: &[f64], within_errors: &[f64]) -> Option<Errors> {
-    if trial_effects.len() != within_errors.len() || within_errors.iter().any(|e| *e < 0.0) {
+    let is_error = |error: &f64| error.is_finite() && *error >= 0.0;
+    if trial_effects.len() != within_errors.len() || !within_errors.iter().all(is_error) {
         return None;
     }
     let n = trial_effects.len() as f64;
@@ -100,8 +102,9 @@ fn errors(trial_effects: &[f64], within_errors: &[f64]) -> Option<Errors> {
     ordered.iter_mut().for_each(|effect| *effect = effect.clamp(lowest, highest));
     let kept = n - 2.0 * cut as f64;
     let between = variance(&ordered)?.sqrt() / (kept / n * n.sqrt());
-    let squares: Vec<f64> = within_errors.iter().map(|error| error * error).collect();
-    let within = (mean(&squares)? / n).sqrt();
+    // The error of a typical trial. It guards against trials that agree by luck; a trial in which
+    // half of the pairs were disturbed says nothing about the others.
+    let within = median(within_errors)? / n.sqrt();
     Some(Errors { centre, between, within, freedom: kept - 1.0 })
 }
 
@@ -161,6 +164,14 @@ mod tests {
             got.high - got.low
         };
         assert!(width(&wild) < 1.5 * width(&tame), "{} {}", width(&wild), width(&tame));
+    }
+
+    #[test]
+    fn one_disturbed_trial_does_not_widen_what_the_others_say() {
+        let effects = [0.011, 0.008, 0.013, 0.009, 0.012, 0.010];
+        let calm = ratio_interval(&effects, &[1e-4; 6], 0.99).unwrap();
+        let disturbed = [1e-4, 1e-4, 0.5, 1e-4, 1e-4, 1e-4];
+        assert_eq!(ratio_interval(&effects, &disturbed, 0.99).unwrap(), calm);
     }
 
     #[test]

@@ -11,7 +11,7 @@ use super::record;
 use super::track::Track;
 
 /// Comparisons of a cell that belong to one round: all cells advance together.
-const ROUND: u64 = 5;
+const ROUND: u64 = 20;
 
 /// Turns under one noise before it changes.
 const STRETCH: usize = 40;
