@@ -51,7 +51,7 @@ impl Default for Batch {
     }
 }
 
-/// What a batch took, as the worker tells it; `outer_ns` is the supervisor's own.
+/// What a batch took, as the worker tells it; `outer_ns` and `used_ns` are the supervisor's own.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Ran {
     /// Start of the timed calls on the monotonic clock.
@@ -62,6 +62,9 @@ pub struct Ran {
     pub cpu_ns: u64,
     /// From the command to the answer on the supervisor's clock: an upper bound.
     pub outer_ns: u64,
+    /// Processor time that the kernel accounts to the whole process meanwhile, priming included;
+    /// 0 where it does not say.
+    pub used_ns: u64,
     /// Involuntary switches of the calling thread.
     pub switches: u32,
     /// Page faults of the calling thread.
@@ -299,9 +302,11 @@ impl Worker {
         page.calls.store(batch.calls, Relaxed);
         page.options.store(options, Relaxed);
         page.dirt.store(batch.dirty_workspace.unwrap_or(0), Relaxed);
+        let used_before = self.process.cpu_ns();
         let start_ns = monotonic_ns();
         self.hand_over(turn::WORKER)?;
         let outer_ns = monotonic_ns() - start_ns;
+        let used = self.process.cpu_ns().zip(used_before);
         let page = page_of(&self.page);
         if page.status.load(Relaxed) != status::OK {
             let answer = self.answer()?;
@@ -312,6 +317,7 @@ impl Worker {
             wall_ns: page.wall_ns.load(Relaxed),
             cpu_ns: page.cpu_ns.load(Relaxed),
             outer_ns,
+            used_ns: used.map_or(0, |(after, before)| after.saturating_sub(before)),
             switches: page.switches.load(Relaxed),
             faults: page.faults.load(Relaxed),
             allocations: page.allocations.load(Relaxed),

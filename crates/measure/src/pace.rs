@@ -12,7 +12,8 @@ const LONG_CALL_SLICES: f64 = 5.0;
 const ROUNDS: usize = 3;
 /// What the timed calls of a trial of long calls take together, about as much as its start.
 const LONG_TRIAL_NS: f64 = 200e6;
-/// Untimed rounds before the first block at the most, and the time that rounds of long calls may take.
+/// Untimed rounds before the first block at the most, and the time that long calls may take for
+/// them.
 const RUN_IN_ROUNDS: usize = 4;
 const RUN_IN_NS: f64 = 50e6;
 

@@ -109,6 +109,7 @@ impl Heat for Arms<'_, '_> {
             wall_ns: claimed as u64,
             cpu_ns: wall as u64,
             outer_ns: (end - start + 5_000.0) as u64,
+            used_ns: (end - start) as u64,
             switches: 0,
             faults: 0,
             allocations: 0,

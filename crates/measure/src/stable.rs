@@ -80,9 +80,11 @@ impl Stable for Workers<'_, '_> {
         let mut entrants: Vec<Option<Entrant<'_>>> = self.field.iter().map(|_| None).collect();
         for arm in order {
             let inputs = revealed[cases[arm]].as_ref().expect("the first on a case reveals");
-            let beside = (0..arm)
-                .chain(arm + 1..cases.len())
-                .find_map(|other| entrants[other].as_ref().filter(|_| cases[other] == cases[arm]));
+            // Where calls walk over sets, an arm would find those that another has just left.
+            let shares = self.seat.memory.cache != Cache::Rotate;
+            let beside = (0..cases.len())
+                .filter(|&other| shares && cases[other] == cases[arm])
+                .find_map(|other| entrants[other].as_ref());
             let entered = self.field[arm].enter(trial, inputs, &self.seat, beside);
             let failed = |fault: Fault| fault_of(self.field, arm, fault.to_string());
             entrants[arm] = Some(entered.map_err(failed)?);
