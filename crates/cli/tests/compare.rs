@@ -89,7 +89,7 @@ fn two_revisions_are_built_proven_raced_and_kept() {
     let place = Place::new();
     let repo = place.path("repo");
     write_repository(&repo);
-    let on = ["--repo", repo.to_str().unwrap(), "--case", CASE, "--seconds", "1"];
+    let on = ["--repo", repo.to_str().unwrap(), "--case", CASE, "--seconds", "1", "--settle", "0"];
     let decided = [0, 1, 5];
     let both = [&["compare", "rev:HEAD~1", "rev:HEAD"][..], &on].concat();
     let document = place.json(&both, &decided);
@@ -166,12 +166,24 @@ fn a_changed_or_foreign_baseline_is_refused() {
     let sha256 = saved["baselines"][0]["sha256"].as_str().unwrap();
     let (out, _) = place.expect(&["baseline", "list"], &[0]);
     assert!(out.contains("main") && out.contains(&sha256[..12]), "{out}");
-    let compare = ["compare", "baseline:main", "native/scalar", "--case", CASE, "--seconds", "1"];
+    let compare = [
+        "compare",
+        "baseline:main",
+        "native/scalar",
+        "--case",
+        CASE,
+        "--seconds",
+        "1",
+        "--settle",
+        "0",
+    ];
     place.expect(&compare, &[0, 1, 5]);
 
     let card = place.path("store/baselines/main.json");
     let text = fs::read_to_string(&card).unwrap();
-    fs::write(&card, text.replace("\"format\": 1", "\"format\": 99")).unwrap();
+    let mut foreign: Value = serde_json::from_str(&text).unwrap();
+    foreign["format"] = 99.into();
+    fs::write(&card, foreign.to_string()).unwrap();
     let (_, talk) = place.expect(&compare, &[6]);
     assert!(talk.contains("speaks format 99") && talk.contains("save"), "{talk}");
     fs::write(&card, text).unwrap();
@@ -242,7 +254,18 @@ fn stored_numbers_are_weak_and_never_fail() {
 #[test]
 fn a_ruling_whose_slices_were_changed_is_reported() {
     let place = Place::new();
-    let arms = ["compare", "native/scalar", "native/simd", "--case", CASE, "--seconds", "1", "-q"];
+    let arms = [
+        "compare",
+        "native/scalar",
+        "native/simd",
+        "--case",
+        CASE,
+        "--seconds",
+        "1",
+        "--settle",
+        "0",
+        "-q",
+    ];
     place.expect(&arms, &[0, 1, 5]);
     place.expect(&["replay", "latest"], &[0]);
     let store = Store::open(&place.path("store")).unwrap();

@@ -116,41 +116,54 @@ pub(super) fn names(records: &[Record]) -> Vec<&'static str> {
     names.filter(|name| records.iter().any(|record| record.harness == *name)).collect()
 }
 
-/// One table for each class and regime, one row for each harness and budget, then how each harness
-/// was used.
+/// A table of everything, one for each class and regime, one row for each harness and budget, then
+/// how each harness was used.
 fn markdown(records: &[Record]) -> String {
     if records.is_empty() {
         return "No comparison has been recorded yet.\n".to_owned();
     }
+    let all: Vec<&Record> = records.iter().collect();
+    let mut text = table("All kernels and regimes", &all, |_| 0, |name, _| name.to_owned());
     let group = |record: &Record| ("SMTL".find(record.class), record.regime.clone());
-    // Budgets in thousandths, because they must have an order.
-    let budget = |record: &Record| (1000.0 * record.budget_seconds).round() as u64;
     let groups: BTreeSet<_> = records.iter().map(group).collect();
-    let mut text = String::new();
     for wanted in groups {
         let inside: Vec<&Record> = records.iter().filter(|r| group(r) == wanted).collect();
-        let _ = writeln!(
-            text,
-            "Class {}, {}:\n\n\
-             | harness, allowed | false alarms (95 % limit) | SAME | found +1 % | +2 % | +5 % | \
-             wrong sign | 95 % intervals hold | s median / p90 |\n\
-             |---|---|---|---|---|---|---|---|---|",
-            inside[0].class, wanted.1
-        );
-        let budgets: BTreeSet<u64> = inside.iter().map(|record| budget(record)).collect();
-        for name in names(records) {
-            for &allowed in &budgets {
-                let of_row = |r: &&Record| r.harness == name && budget(r) == allowed;
-                let tally = Tally::of(inside.iter().copied().filter(of_row));
-                if !tally.seconds.is_empty() {
-                    let title = format!("{name}, {} s", allowed as f64 / 1000.0);
-                    text += &tally.row(&title, name == HARNESSES[0].name);
-                }
-            }
-        }
-        text.push('\n');
+        // Budgets in thousandths, because they must have an order.
+        let budget = |record: &Record| (1000.0 * record.budget_seconds).round() as u64;
+        let title = format!("Class {}, {}", inside[0].class, wanted.1);
+        text += &table(&title, &inside, budget, |name, part| {
+            format!("{name}, {} s", part as f64 / 1000.0)
+        });
     }
     text += &notes(records);
+    text
+}
+
+/// One table, with a row for each harness and part of its records.
+fn table(
+    title: &str,
+    records: &[&Record],
+    part_of: impl Fn(&Record) -> u64,
+    row_title: impl Fn(&str, u64) -> String,
+) -> String {
+    let mut text = format!(
+        "{title}:\n\n\
+         | harness, allowed | false alarms (95 % limit) | SAME | found +1 % | +2 % | +5 % | \
+         wrong sign | 95 % intervals hold | s median / p90 |\n\
+         |---|---|---|---|---|---|---|---|---|\n"
+    );
+    let parts: BTreeSet<u64> = records.iter().map(|record| part_of(record)).collect();
+    for harness in HARNESSES {
+        for &part in &parts {
+            let of_row = |r: &&Record| r.harness == harness.name && part_of(r) == part;
+            let tally = Tally::of(records.iter().copied().filter(of_row));
+            if !tally.seconds.is_empty() {
+                let is_ours = harness.name == HARNESSES[0].name;
+                text += &tally.row(&row_title(harness.name, part), is_ours);
+            }
+        }
+    }
+    text.push('\n');
     text
 }
 
