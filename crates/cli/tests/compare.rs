@@ -9,6 +9,8 @@ use std::process::{Command, Output};
 
 const PROOFMARK: &str = env!("CARGO_BIN_EXE_proofmark");
 const CASE: &str = "add:f32[b=2,s=3,d=17]";
+/// One case and little time: what is decided is no matter here.
+const QUICK: &[&str] = &["--case", CASE, "--seconds", "1", "--settle", "0"];
 
 /// A folder with a store in it.
 struct Place(tempfile::TempDir);
@@ -89,7 +91,7 @@ fn two_revisions_are_built_proven_raced_and_kept() {
     let place = Place::new();
     let repo = place.path("repo");
     write_repository(&repo);
-    let on = ["--repo", repo.to_str().unwrap(), "--case", CASE, "--seconds", "1", "--settle", "0"];
+    let on = [&["--repo", repo.to_str().unwrap()][..], QUICK].concat();
     let decided = [0, 1, 5];
     let both = [&["compare", "rev:HEAD~1", "rev:HEAD"][..], &on].concat();
     let document = place.json(&both, &decided);
@@ -166,17 +168,7 @@ fn a_changed_or_foreign_baseline_is_refused() {
     let sha256 = saved["baselines"][0]["sha256"].as_str().unwrap();
     let (out, _) = place.expect(&["baseline", "list"], &[0]);
     assert!(out.contains("main") && out.contains(&sha256[..12]), "{out}");
-    let compare = [
-        "compare",
-        "baseline:main",
-        "native/scalar",
-        "--case",
-        CASE,
-        "--seconds",
-        "1",
-        "--settle",
-        "0",
-    ];
+    let compare = [&["compare", "baseline:main", "native/scalar"][..], QUICK].concat();
     place.expect(&compare, &[0, 1, 5]);
 
     let card = place.path("store/baselines/main.json");
@@ -205,7 +197,12 @@ fn a_changed_or_foreign_baseline_is_refused() {
 #[test]
 fn an_arm_that_cannot_be_read_says_what_can() {
     let place = Place::new();
-    for (arm, word) in [("basline:x", "baseline:"), ("simd", "rev:HEAD~1"), ("rev:", "run:ID")] {
+    for (arm, word) in [
+        ("basline:x", "baseline:"),
+        ("simd", "rev:HEAD~1"),
+        ("rev:", "run:ID"),
+        ("native/simdd", "did you mean `native/simd`?"),
+    ] {
         let (_, talk) = place.expect(&["compare", arm, "native/simd", "--case", CASE], &[2]);
         assert!(talk.contains(word), "{arm}: {talk}");
     }
@@ -254,18 +251,7 @@ fn stored_numbers_are_weak_and_never_fail() {
 #[test]
 fn a_ruling_whose_slices_were_changed_is_reported() {
     let place = Place::new();
-    let arms = [
-        "compare",
-        "native/scalar",
-        "native/simd",
-        "--case",
-        CASE,
-        "--seconds",
-        "1",
-        "--settle",
-        "0",
-        "-q",
-    ];
+    let arms = [&["compare", "native/scalar", "native/simd"][..], QUICK].concat();
     place.expect(&arms, &[0, 1, 5]);
     place.expect(&["replay", "latest"], &[0]);
     let store = Store::open(&place.path("store")).unwrap();

@@ -213,13 +213,10 @@ fn a_wrong_kernel_is_refused_before_it_is_compared() {
     let case = "softmax:f32[b=1,s=4,d=40]";
     let folder = tempfile::tempdir().unwrap();
     let store = folder.path().to_str().unwrap();
-    let compare =
-        |other| proofmark(&["compare", "native/scalar", other, "--case", case, "--store", store]);
-    let output = compare("mutant/exp_by_bits");
+    let arms = ["native/scalar", "mutant/exp_by_bits"];
+    let output = proofmark(&["compare", arms[0], arms[1], "--case", case, "--store", store]);
     assert_eq!(output.status.code(), Some(3), "{}", talk(&output));
     assert!(out(&output).contains("WRONG"), "{}", out(&output));
-    let output = compare("native/nobody");
-    assert_eq!(output.status.code(), Some(6), "{}", out(&output));
 }
 
 #[test]

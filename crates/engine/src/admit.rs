@@ -1,6 +1,5 @@
 //! Into the race: certified on the op's whole portfolio, once, then proven on the case.
 
-use crate::bench::depth_for;
 use crate::prove::rules;
 use crate::{Event, Listener, Roster};
 use proofmark_arena::Arena;
@@ -9,6 +8,17 @@ use proofmark_gate::{Certificate, Depth, Proven, certify};
 use proofmark_schema::proof::Proof;
 use proofmark_schema::{Case, ContenderId, DType, Isa};
 use std::collections::BTreeMap;
+
+/// Operations and bytes up to which a measured case is examined in full.
+const FULL_FLOPS: u64 = 20_000_000;
+const FULL_BYTES: u64 = 4 << 20;
+
+/// How thoroughly a case that will be measured is examined.
+pub(crate) fn depth_for(entry: &Entry, case: &Case) -> Depth {
+    let work = entry.op.work(case);
+    let is_small = work.flops <= FULL_FLOPS && work.bytes() <= FULL_BYTES;
+    if is_small { Depth::Full } else { Depth::Sampled }
+}
 
 /// The contenders of one program on their way into races.
 pub(crate) struct Admission<'a> {
@@ -50,6 +60,11 @@ impl<'a> Admission<'a> {
             let cases = entry.op.proof_cases(dtype);
             certify(self.arena, entry.op, who, dtype, &cases, &rules(Depth::Full))
         });
-        certificate.prove(self.arena, entry.op, case, &rules(depth_for(entry, case)))
+        let proven = certificate.prove(self.arena, entry.op, case, &rules(depth_for(entry, case)));
+        if let Err(proof) = &proven {
+            let (what, outcome) = (format!("{case} {who}"), proof.outcome);
+            self.listener.hear(&Event::Judged { what, outcome });
+        }
+        proven
     }
 }

@@ -1,10 +1,10 @@
 //! The run: certify, prove, race, record, one item of the plan after the other.
 
-use crate::prove::rules;
-use crate::{EngineError, Event, Listener, Roster, find_op};
+use crate::admit::Admission;
+use crate::{EngineError, Event, Listener, find_op};
 use proofmark_arena::Arena;
 use proofmark_contract::Entry;
-use proofmark_gate::{Certificate, Depth, Proven, Rules, certify};
+use proofmark_gate::Proven;
 use proofmark_measure::{
     Clock, MonotonicClock, RaceFault, RaceRules, compare, conditions, race, time_of_call,
 };
@@ -12,20 +12,8 @@ use proofmark_schema::plan::{Item, Plan};
 use proofmark_schema::proof::{Proof, Refusal};
 use proofmark_schema::race::Race;
 use proofmark_schema::record::{Judged, Performance, Record, SliceSpan};
-use proofmark_schema::{Cache, Case, ContenderId, DType, FORMAT_VERSION, Isa, Outcome, Receipt};
+use proofmark_schema::{Cache, ContenderId, FORMAT_VERSION, Isa, Outcome, Receipt};
 use proofmark_store::{ItemEntry, RunWriter, Store};
-use std::collections::BTreeMap;
-
-/// Operations and bytes up to which a measured case is examined in full.
-const FULL_FLOPS: u64 = 20_000_000;
-const FULL_BYTES: u64 = 4 << 20;
-
-/// How thoroughly a case that will be measured is examined.
-pub(crate) fn depth_for(entry: &Entry, case: &Case) -> Depth {
-    let work = entry.op.work(case);
-    let is_small = work.flops <= FULL_FLOPS && work.bytes() <= FULL_BYTES;
-    if is_small { Depth::Full } else { Depth::Sampled }
-}
 
 /// How much time each cell of a table is given.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -61,11 +49,6 @@ pub struct Bench<'a> {
     pub cap: Isa,
     /// Seconds to wait for a quiet machine before each race, at the most; 0: not at all.
     pub quiet_seconds: f64,
-}
-
-/// What has been found out so far and serves later items.
-struct Known<'a> {
-    certificates: BTreeMap<(String, ContenderId, DType, usize), Certificate<'a>>,
 }
 
 impl Bench<'_> {
@@ -109,7 +92,7 @@ impl Bench<'_> {
         self.listener.hear(&Event::Started { run: &run, items, done: done.len() });
         let clock = MonotonicClock;
         let start = clock.now_ns();
-        let mut known = Known { certificates: BTreeMap::new() };
+        let mut admission = Admission::new(self.arena, plan.seed, self.cap, self.listener);
         let mut records: Vec<Record> = Vec::new();
         let mut finished = 0;
         for item in &plan.items {
@@ -129,7 +112,7 @@ impl Bench<'_> {
                 case: item.case.to_string(),
                 seconds_left: each * left,
             });
-            let entry = self.run_item(&run, plan, item, &mut known)?;
+            let entry = self.run_item(&run, plan, item, &mut admission)?;
             writer.append_item(&entry)?;
             records.extend(entry.records);
             finished += 1;
@@ -143,13 +126,13 @@ impl Bench<'_> {
         run: &str,
         plan: &Plan,
         item: &Item,
-        known: &mut Known<'static>,
+        admission: &mut Admission<'_>,
     ) -> Result<ItemEntry, EngineError> {
         let entry = find_op(&item.case.op)?;
         let mut records = Vec::new();
         let mut field = Vec::new();
         for who in &item.field {
-            match self.admit(entry, plan, item, who, known) {
+            match admission.admit(entry, &item.case, who, item.threads) {
                 Ok(proven) => field.push(proven),
                 Err(proof) => {
                     let receipt = Receipt::default();
@@ -174,36 +157,6 @@ impl Bench<'_> {
             }
         }
         Ok(ItemEntry { item: item.index, race: raced, decided: None, records })
-    }
-
-    /// Certifies a contender on its op's portfolio, once in a run, and proves the item's case.
-    fn admit<'b>(
-        &'b self,
-        entry: &'static Entry,
-        plan: &Plan,
-        item: &Item,
-        who: &ContenderId,
-        known: &mut Known<'static>,
-    ) -> Result<Proven<'b>, Box<Proof>> {
-        let siblings = Roster::new("native/*@*", self.cap).siblings(entry, who);
-        let rules =
-            |depth: Depth| -> Rules { rules(plan.seed, item.threads, siblings.clone(), depth) };
-        let dtype = item.case.dtype;
-        let key = (item.case.op.clone(), who.clone(), dtype, item.threads);
-        let certificate = known.certificates.entry(key).or_insert_with(|| {
-            let what = format!("{} {who} {dtype}", entry.op.name());
-            self.listener.hear(&Event::Certifying { what });
-            let cases = entry.op.proof_cases(dtype);
-            certify(self.arena, entry.op, who, dtype, &cases, &rules(Depth::Full))
-        });
-        let depth = depth_for(entry, &item.case);
-        let proven = certificate.prove(self.arena, entry.op, &item.case, &rules(depth));
-        let outcome = proven.as_ref().map_or_else(|proof| proof.outcome, |_| Outcome::Proven);
-        if outcome != Outcome::Proven {
-            let what = format!("{} {who}", item.case);
-            self.listener.hear(&Event::Judged { what, outcome });
-        }
-        proven
     }
 
     /// Races the proven; an arm that fails while measured is refused and the rest go on.

@@ -20,6 +20,18 @@ pub enum EngineError {
         /// All ops.
         known: String,
     },
+    /// An op has no such kernel.
+    #[error("`{op}` has no kernel `{name}`")]
+    UnknownKernel {
+        /// The op.
+        op: String,
+        /// What was asked for.
+        name: String,
+        /// The nearest kernel.
+        nearest: Option<String>,
+        /// All kernels of the op.
+        known: String,
+    },
     /// A sweep cannot be read.
     #[error("`{part}` is not a sweep: {expected}")]
     Sweep {
@@ -147,6 +159,10 @@ impl EngineError {
                 Some(format!("did you mean `{nearest}`?"))
             }
             EngineError::UnknownOp { known, .. } => Some(format!("ops: {known}")),
+            EngineError::UnknownKernel { nearest: Some(nearest), .. } => {
+                Some(format!("did you mean `native/{nearest}`?"))
+            }
+            EngineError::UnknownKernel { known, .. } => Some(format!("kernels: {known}")),
             EngineError::Sweep { .. } => {
                 Some("write `--sweep 'b=16,32 s=256:2048:*2 d=768'`".to_owned())
             }

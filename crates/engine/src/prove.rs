@@ -123,7 +123,7 @@ pub fn reproduce(
     check_case(entry.op, &case)
         .map_err(|reason| EngineError::Case { case: case.to_string(), reason })?;
     let siblings = Roster::new("*@*", cap).siblings(entry, who);
-    let depth = crate::bench::depth_for(entry, &case);
+    let depth = crate::admit::depth_for(entry, &case);
     let rules = rules(seed, threads, siblings, depth);
     let (proof, _) = Examiner::new(arena, entry.op, who.clone(), rules).examine(&case);
     Ok(proof)

@@ -5,6 +5,7 @@
 //! nothing else.
 
 use crate::admit::Admission;
+use crate::compare::looks_for;
 use crate::{EngineError, Event, Listener, find_op};
 use proofmark_arena::Arena;
 use proofmark_gate::Proven;
@@ -14,7 +15,7 @@ use proofmark_measure::{
 };
 use proofmark_schema::timing::{LoopOverhead, TimedComparison};
 use proofmark_schema::{Case, ContenderId, Isa};
-use proofmark_stats::{Looks, Stopping};
+use proofmark_stats::Stopping;
 
 /// One kernel that comparisons are made with.
 struct Track {
@@ -121,7 +122,8 @@ fn one(
     let seed = proofmark_tensor::mix(request.seed, planted, number as u64);
     let budget_ns = (request.seconds * 1e9) as u64;
     let rules = RaceRules { budget_ns, ..RaceRules::standard(seed) };
-    let looks = if track.class == 'S' { Looks::short() } else { Looks::long() };
+    let case = field[0].case();
+    let looks = looks_for(find_op(&case.op)?, case, track.threads);
     let first_look = looks.at()[0] as usize;
     let stopping = Stopping::with_looks(looks);
     let (race, ruling) = rule(field, &rules, &stopping, &MonotonicClock)

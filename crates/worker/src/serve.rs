@@ -4,9 +4,10 @@ use crate::contender::Contender;
 use crate::operands::Operands;
 use crate::rulers::Rulers;
 use crate::{batch, cache, channel, guarded, page, signals};
-use proofmark_contract::{Call, Entry};
+use proofmark_contract::Entry;
 use proofmark_schema::wire::{FromWorker, HandOver, ToWorker, phase, status, turn};
 use proofmark_schema::{Cache, FORMAT_VERSION};
+use proofmark_tensor::AlignedBuffer;
 use rustix::fd::{AsFd, FromRawFd, OwnedFd, RawFd};
 use std::io;
 use std::sync::atomic::Ordering::Relaxed;
@@ -174,21 +175,15 @@ impl Worker {
             return Err(NOT_LOADED.to_owned());
         };
         self.page.phase.store(phase::PREPARE, Relaxed);
-        let set = &mut operands.sets[0];
-        let mut call = Call {
-            case: &contender.case,
-            isa: contender.isa,
-            threads: contender.threads,
-            pool: &contender.pool,
-            inputs: &set.inputs,
-            outputs: &mut set.outputs,
-            workspace: contender.workspace.as_mut_slice(),
-            prepared: &[],
-        };
-        let prepared = contender.prepared.as_mut_slice();
-        contender.kernel.prepare(&mut call, prepared).map_err(|error| error.to_string())?;
+        // Out of the contender while it is written: the call reads what is packed already, nothing.
+        let mut prepared = std::mem::replace(&mut contender.prepared, AlignedBuffer::new(0));
+        let kernel = contender.kernel;
+        let mut call = batch::call_on(contender, &mut operands.sets[0]);
+        let packed = kernel.prepare(&mut call, prepared.as_mut_slice());
+        contender.prepared = prepared;
+        packed.map_err(|error| error.to_string())?;
+        operands.copy_prepared(contender.prepared.as_slice());
         contender.is_prepared = true;
-        operands.copy_prepared(prepared);
         Ok(())
     }
 }

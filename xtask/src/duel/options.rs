@@ -36,7 +36,7 @@ impl Options {
         };
         for pair in words.chunks(2) {
             let &[name, value] = pair else { return Err(format!("`{}` needs a value", pair[0])) };
-            options.set(name, value)?;
+            options.set(name, value).map_err(|failure| format!("{name}: {failure}"))?;
         }
         Ok(options)
     }
@@ -51,7 +51,7 @@ impl Options {
             "--budget" => self.budget = number(value)?,
             "--shard" => self.shard = shard(value)?,
             "--minutes" => self.limit = Some(Duration::from_secs(60 * number::<u64>(value)?)),
-            _ => return Err(format!("no option `{name}`\n{}", super::USAGE)),
+            _ => return Err(format!("there is no such option\n{}", super::USAGE)),
         }
         if self.budget < 1.0 || self.tracks.is_empty() {
             return Err("a comparison needs a second or more, and a class of SMTL".to_owned());

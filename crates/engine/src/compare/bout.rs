@@ -9,12 +9,12 @@ use crate::{EngineError, Event, Listener, find_op};
 use proofmark_contract::Entry;
 use proofmark_gate::Proven;
 use proofmark_measure::{MonotonicClock, RaceRules, rule, ruling_of, trial_values};
-use proofmark_schema::Receipt;
 use proofmark_schema::decision::{CaseDecision, Decided, RacedArm, Round};
 use proofmark_schema::plan::{Item, Plan};
 use proofmark_schema::proof::Proof;
 use proofmark_schema::race::Race;
 use proofmark_schema::record::{Judged, Record};
+use proofmark_schema::{Case, Receipt};
 use proofmark_stats::{Looks, Stopping};
 use proofmark_store::{ItemEntry, RunWriter};
 
@@ -142,10 +142,8 @@ impl<'a> Bout<'a> {
     }
 
     fn stopping(&self, entry: &'static Entry, item: &Item, alpha: f64) -> Stopping {
-        let bytes = entry.op.signature(&item.case).map_or(0, |signature| signature.bytes());
-        let is_noisy = self.request.threads > 1 || bytes > STREAMING_BYTES;
         Stopping {
-            looks: if is_noisy { Looks::long() } else { Looks::short() },
+            looks: looks_for(entry, &item.case, item.threads),
             alpha,
             report_margin: self.request.report_margin,
             same_margin: self.request.same_margin,
@@ -170,6 +168,13 @@ impl<'a> Bout<'a> {
         let entry = ItemEntry { item: item.index, race: None, decided: None, records };
         Ok(self.writer.append_item(&entry)?)
     }
+}
+
+/// When a race on a case may decide: what streams or uses several threads varies more and is given
+/// more trials.
+pub(crate) fn looks_for(entry: &Entry, case: &Case, threads: usize) -> Looks {
+    let bytes = entry.op.signature(case).map_or(0, |signature| signature.bytes());
+    if threads > 1 || bytes > STREAMING_BYTES { Looks::long() } else { Looks::short() }
 }
 
 /// What follows from a race's slices: the same whenever it is asked.

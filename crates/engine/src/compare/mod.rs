@@ -4,12 +4,12 @@ mod bout;
 mod family;
 mod weak;
 
-pub(crate) use bout::decided;
+pub(crate) use bout::{decided, looks_for};
 
 use crate::admit::Admission;
 use crate::artefact::Programs;
 use crate::plan::inapplicable;
-use crate::{Arm, EngineError, Roster, Source, find_op};
+use crate::{Arm, EngineError, Roster, Source, find_op, nearest};
 use bout::Bout;
 use family::two_rounds;
 use proofmark_contract::{Entry, check_case, complete_case};
@@ -17,7 +17,7 @@ use proofmark_schema::decision::{CaseDecision, Standing};
 use proofmark_schema::finding::Severity;
 use proofmark_schema::plan::{Item, Plan};
 use proofmark_schema::race::Verdict;
-use proofmark_schema::{Cache, Case, ContenderId, FORMAT_VERSION, Isa, Memory, Outcome};
+use proofmark_schema::{Cache, Case, ContenderId, FORMAT_VERSION, Family, Isa, Memory, Outcome};
 use proofmark_store::ItemEntry;
 
 /// The budget of a plan whose items are races that decide.
@@ -81,6 +81,7 @@ pub fn compare(programs: &Programs<'_>, request: &CompareRequest) -> Result<Comp
     if stands[0].program.is_some() && stands[0].program == stands[1].program && who[0] == who[1] {
         notes.push("both arms are the same program, byte for byte".to_owned());
     }
+    known(&request.arms, &cases, &who)?;
     let plan = plan(&cases, &who, request);
     let id = uuid::Uuid::now_v7().to_string();
     let facts = proofmark_machine::facts(request.cap);
@@ -143,6 +144,29 @@ fn contenders(
         who.cloned().ok_or_else(|| EngineError::NoContender(own.to_string()))
     };
     Ok([pick(first, second, meant[0].or(meant[1]))?, pick(second, first, meant[1].or(meant[0]))?])
+}
+
+/// Whether this program has the kernels that are meant of it, so that a slip of the pen is no
+/// refusal. What another program has, only it knows.
+fn known(
+    arms: &[Arm; 2],
+    cases: &[(&'static Entry, Case)],
+    who: &[ContenderId; 2],
+) -> Result<(), EngineError> {
+    for (arm, who) in arms.iter().zip(who) {
+        let is_ours = arm.source == Source::Here && who.family == Family::Native;
+        let lacking = cases.iter().find(|(entry, _)| entry.kernel(&who.name).is_none());
+        if let Some((entry, _)) = lacking.filter(|_| is_ours) {
+            let names: Vec<&str> = entry.kernels.iter().map(|kernel| kernel.name()).collect();
+            return Err(EngineError::UnknownKernel {
+                op: entry.op.name().to_owned(),
+                name: who.name.clone(),
+                nearest: nearest(&who.name, &names).map(str::to_owned),
+                known: names.join(", "),
+            });
+        }
+    }
+    Ok(())
 }
 
 /// Item `i` screens case `i`; item `n + i` confirms it, if it must be.

@@ -68,9 +68,11 @@ pub fn timing(comparisons: &[TimedComparison], overheads: &[LoopOverhead]) -> Do
     ));
     for one in overheads {
         document.text(format!(
-            "a call of {} ns in a slice takes {:+.2} % of a bare loop's (95 %: {:+.2} to {:+.2})",
+            "a call of {} ns takes {:.2} % {} in a slice than in a bare loop (95 %: {:+.2} to \
+             {:+.2})",
             three_digits(one.call_ns),
-            one.percent,
+            one.percent.abs(),
+            if one.percent < 0.0 { "less" } else { "more" },
             one.low_percent,
             one.high_percent
         ));

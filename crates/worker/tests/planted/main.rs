@@ -58,6 +58,7 @@ fn all_trials() -> Vec<Trial> {
         states::cold_calls_compute_the_same_and_their_lines_are_far,
         states::calls_walk_over_the_sets_and_go_on_where_they_stopped,
         states::hot_calls_have_nothing_to_probe,
+        states::two_workers_share_operands_and_poison_tells_what_neither_wrote,
         states::huge_pages_are_what_the_kernel_says_they_are,
         states::rulers_are_read_by_a_worker_without_a_contender,
         damage::a_write_past_the_end_is_named_beside_the_guard,

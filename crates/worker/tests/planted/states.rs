@@ -73,3 +73,20 @@ pub(crate) fn rulers_are_read_by_a_worker_without_a_contender() {
     let times = ruler.read(true).unwrap();
     assert!(times.wall_ns[2] > 0 && times.outer_ns >= times.wall_ns.iter().sum());
 }
+
+pub(crate) fn two_workers_share_operands_and_poison_tells_what_neither_wrote() {
+    let (mut first, values) = in_state(Cache::Hot, 1, Pages::Small);
+    let mut second = start();
+    let case = case(ROWS as u64, COLS as u64, DType::F32);
+    second.load(&contender("skip_one"), &case, 1, 0).unwrap();
+    second.attach_same(&first, Cache::Hot).unwrap();
+    first.run(&Batch::default()).unwrap();
+    assert_eq!(second.tensor(1).to_f64(), values, "what one wrote the other sees");
+    // Whoever leaves elements out must not live on what another has left there.
+    second.run(&Batch::default()).unwrap();
+    assert_eq!(second.unwritten(1, POISON), None);
+    second.poison(1, POISON);
+    second.run(&Batch::default()).unwrap();
+    assert_eq!(second.unwritten(1, POISON), Some(5));
+    assert_eq!((first.stray(), second.stray()), (None, None));
+}
