@@ -19,6 +19,9 @@
 //!
 //! 4. The rulers: the same with `RULERS`, in a worker that has no contender.
 //!
+//! A worker that has loaded what takes long (`Warm`) can copy itself (`Copy`): the copies are
+//! workers like any other, and children of the supervisor.
+//!
 //! A worker that dies hands nothing back: its signal handler writes the crash into the page and
 //! wakes the supervisor, which looks at the process between waits in any case.
 
@@ -27,6 +30,7 @@ mod clock;
 mod crash;
 mod fault;
 mod limits;
+mod nursery;
 mod operand;
 mod output;
 mod poison;

@@ -30,6 +30,19 @@ impl Default for Limits {
     }
 }
 
+impl Limits {
+    /// These limits for the loading of a library that is not ours: it may read gigabytes from a
+    /// disk and run compilers, whose time is not its own.
+    pub(crate) fn patient(self) -> Limits {
+        Limits {
+            cpu: self.cpu * 6,
+            wall: self.wall * 5,
+            silence: self.silence.max(self.wall * 2),
+            ..self
+        }
+    }
+}
+
 /// What the system could give without swapping.
 fn available_memory() -> Option<u64> {
     let text = std::fs::read_to_string("/proc/meminfo").ok()?;

@@ -5,13 +5,12 @@ use crate::limits::status_bytes;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fd::{AsFd, OwnedFd};
 use rustix::process::{
-    Pid, PidfdFlags, Signal, WaitId, WaitIdOptions, kill_process_group, pidfd_open,
+    Pid, PidfdFlags, Signal, WaitId, WaitIdOptions, kill_process, kill_process_group, pidfd_open,
     pidfd_send_signal, waitid,
 };
 use std::fs::File;
 use std::io;
 use std::os::unix::fs::FileExt;
-use std::process::Child;
 
 /// How a process ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -25,7 +24,6 @@ pub(crate) enum Ending {
 /// A process that leads its own group. Dropping it ends the group and reaps the process.
 #[derive(Debug)]
 pub(crate) struct Process {
-    child: Child,
     pid: Pid,
     pidfd: OwnedFd,
     clock: ProcessClock,
@@ -35,21 +33,18 @@ pub(crate) struct Process {
 }
 
 impl Process {
-    /// Takes charge of a child; if that fails, the child is ended.
-    pub(crate) fn new(mut child: Child) -> io::Result<Process> {
-        let pid = Pid::from_child(&child);
+    /// Takes charge of a child of this process; if that fails, the child is ended.
+    pub(crate) fn new(pid: Pid) -> io::Result<Process> {
         let watch = || -> io::Result<(OwnedFd, ProcessClock, File)> {
             let pidfd = pidfd_open(pid, PidfdFlags::empty())?;
             Ok((pidfd, ProcessClock::of(pid)?, File::open(proc_path(pid, "statm"))?))
         };
         match watch() {
-            Ok((pidfd, clock, statm)) => {
-                Ok(Process { child, pid, pidfd, clock, statm, is_reaped: false })
-            }
+            Ok((pidfd, clock, statm)) => Ok(Process { pid, pidfd, clock, statm, is_reaped: false }),
             Err(error) => {
                 // It may be gone already; either way it is reaped.
-                let _ = child.kill();
-                let _ = child.wait();
+                let _ = kill_process(pid, Signal::KILL);
+                let _ = waitid(WaitId::Pid(pid), WaitIdOptions::EXITED);
                 Err(error)
             }
         }
@@ -119,7 +114,7 @@ impl Process {
         // Both fail only where there is nothing left to end.
         let _ = kill_process_group(self.pid, Signal::KILL);
         let _ = pidfd_send_signal(&self.pidfd, Signal::KILL);
-        let _ = self.child.wait();
+        let _ = waitid(WaitId::PidFd(self.pidfd.as_fd()), WaitIdOptions::EXITED);
         self.is_reaped = true;
     }
 }

@@ -10,7 +10,7 @@ use rustix::thread::CpuSet;
 use std::ffi::OsString;
 use std::io;
 use std::os::unix::process::CommandExt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
 /// How to start workers.
@@ -70,6 +70,11 @@ impl Arena {
         self
     }
 
+    /// The program that workers are.
+    pub(crate) fn program(&self) -> &Path {
+        &self.program
+    }
+
     /// The limits of its workers.
     pub fn limits(&self) -> &Limits {
         &self.limits
@@ -92,8 +97,8 @@ impl Arena {
         })?;
         // The worker's end stays open here until its number is no longer needed.
         drop(control);
-        let process =
-            Process::new(child).map_err(|error| Fault::world("watching a worker", error))?;
+        let process = Process::new(Pid::from_child(&child))
+            .map_err(|error| Fault::world("watching a worker", error))?;
         Worker::greet(process, channel, output, self.limits)
     }
 

@@ -9,9 +9,10 @@ use crate::wait::{GaveUp, wait_for_turn};
 use crate::{Fault, Limits, crash};
 use proofmark_schema::memory::Probe;
 use proofmark_schema::wire::{FromWorker, HandOver, PAGE_BYTES, ToWorker, option, status, turn};
-use proofmark_schema::{Cache, Case, ContenderId, ErrorContract, FORMAT_VERSION, Receipt};
+use proofmark_schema::{Cache, Case, ContenderId, ErrorContract, FORMAT_VERSION, Family, Receipt};
 use proofmark_tensor::{Access, Mapping, Tensor, memfd};
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
+use rustix::process::Pid;
 use rustix::thread::futex;
 use std::io;
 use std::sync::atomic::Ordering::{Relaxed, Release};
@@ -128,13 +129,57 @@ impl Worker {
         heap_pad: usize,
     ) -> Result<Loaded, Fault> {
         let (contender, case) = (contender.clone(), case.clone());
-        match self.tell(&ToWorker::Load { contender, case, threads, heap_pad }, &[])? {
+        let is_peer = contender.family == Family::Peer;
+        let load = ToWorker::Load { contender, case, threads, heap_pad };
+        let answer = match is_peer {
+            true => self.patiently(|worker| worker.tell(&load, &[])),
+            false => self.tell(&load, &[]),
+        };
+        match answer? {
             FromWorker::Loaded { receipt, contract, workspace_bytes, prepared_bytes } => {
                 self.operands.clear();
                 Ok(Loaded { receipt, contract, workspace_bytes, prepared_bytes })
             }
             other => Err(self.broken(&other)),
         }
+    }
+
+    /// Lets the worker load what every case of a contender needs; `false` if that saves nothing.
+    pub(crate) fn warm(&mut self, contender: &ContenderId) -> Result<bool, Fault> {
+        match self.patiently(|worker| {
+            worker.tell(&ToWorker::Warm { contender: contender.clone() }, &[])
+        })? {
+            FromWorker::Done => Ok(true),
+            FromWorker::Unsupported { .. } => Ok(false),
+            other => Err(self.broken(&other)),
+        }
+    }
+
+    /// Lets the worker copy itself: a new one, that has loaded what this one has.
+    pub(crate) fn copy(&mut self, cpu: Option<usize>) -> Result<Worker, Fault> {
+        let (channel, control) =
+            Channel::pair().map_err(|error| Fault::world("making a socket", error))?;
+        let (output, printed) =
+            Output::new().map_err(|error| Fault::world("making a pipe", error))?;
+        match self.tell(&ToWorker::Copy { cpu }, &[control.as_fd(), printed.as_fd()])? {
+            FromWorker::Copied { pid } => {
+                let pid = Pid::from_raw(pid)
+                    .ok_or_else(|| Fault::World("a copy without a number".to_owned()))?;
+                let process =
+                    Process::new(pid).map_err(|error| Fault::world("watching a worker", error))?;
+                Worker::greet(process, channel, output, self.limits)
+            }
+            other => Err(self.broken(&other)),
+        }
+    }
+
+    /// Asks with the patience that loading a large library takes.
+    fn patiently<T>(&mut self, ask: impl FnOnce(&mut Worker) -> T) -> T {
+        let usual = self.limits;
+        self.limits = usual.patient();
+        let answer = ask(self);
+        self.limits = usual;
+        answer
     }
 
     /// Makes operands, in the order of the op's signature, and lets the worker map them in place

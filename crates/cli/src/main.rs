@@ -50,6 +50,8 @@ enum Command {
     Replay(cmd::replay::Replay),
     /// Examine one contender on one case again, as a refusal's last line says
     Repro(cmd::repro::Repro),
+    /// List other libraries, or get one to be measured beside
+    Peers(cmd::peers::Peers),
     /// Let the tool prove itself on this machine
     Selftest(cmd::selftest::Selftest),
     /// Run kernels on command; started by the other commands
@@ -75,6 +77,7 @@ fn main() -> ExitCode {
         Command::Doctor(command) => command.run(),
         Command::List(command) => command.run(),
         Command::Machine(command) => command.run(),
+        Command::Peers(command) => command.run(),
         Command::Prove(command) => command.run(),
         Command::Replay(command) => command.run(),
         Command::Repro(command) => command.run(),

@@ -88,6 +88,8 @@ impl Listener for Progress {
                     self.write(&mut state, &line);
                 }
             }
+            Event::Installing { line } if self.is_terminal => self.redraw(&mut state, line.trim()),
+            Event::Installing { line } => self.write(&mut state, line.trim_end()),
             Event::Note(note) => self.write(&mut state, &format!("note: {note}")),
         }
     }

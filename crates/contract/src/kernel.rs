@@ -60,6 +60,22 @@ pub trait Kernel: Send + Sync + 'static {
         Ok(())
     }
 
+    /// Told before calls with another number of threads than the last, for kernels whose threads
+    /// are not the pool's.
+    fn set_threads(&self, threads: usize) {
+        let _ = threads;
+    }
+
+    /// Brings the result of the last call into the outputs, outside the timed part: for those that
+    /// return results in memory of their own.
+    ///
+    /// # Errors
+    /// If the operands are not those of the signature.
+    fn settle(&self, call: &mut Call<'_>) -> Result<(), KernelError> {
+        let _ = call;
+        Ok(())
+    }
+
     /// Computes the op once.
     ///
     /// # Errors

@@ -229,8 +229,7 @@ pub(crate) fn performance(
     let who = proven.contender();
     let isa = who.isa.unwrap_or(Isa::Scalar);
     // A kernel that uses one thread is held to what one thread can do.
-    let is_parallel = entry.kernel(&who.name).is_some_and(|kernel| kernel.is_parallel());
-    let threads = if is_parallel { item.threads } else { 1 };
+    let threads = proven.receipt().threads.unwrap_or(item.threads);
     let operands = entry.op.signature(&item.case).ok()?.bytes() as usize;
     // The level that operands come from, so that the bound is that of this state.
     let working_set = match item.memory.cache {

@@ -37,6 +37,11 @@ pub enum Event<'a> {
         /// Seconds that the rest is expected to take.
         seconds_left: f64,
     },
+    /// An installer has printed a line.
+    Installing {
+        /// The line.
+        line: &'a str,
+    },
     /// Something worth saying.
     Note(String),
 }

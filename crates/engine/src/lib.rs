@@ -42,6 +42,8 @@ pub use proofmark_analyze::{exit_severity, findings};
 pub use proofmark_arena::Arena;
 pub use proofmark_contract::{Attribute, AttributeKind, Entry};
 pub use proofmark_machine::{CheckState, doctor, facts, load};
+pub use proofmark_peers as peers;
+pub use proofmark_peers::PeerShelf;
 pub use proofmark_store::{Shelf, Store};
 
 /// The names of the other gates that a self-test compares with, in the order of its counts.

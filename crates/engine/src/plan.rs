@@ -14,7 +14,7 @@ const EXAMINE_SECONDS: f64 = 0.05;
 /// If an op, axis, attribute or element type does not exist, or nothing is left to run.
 pub fn plan(request: &Request) -> Result<Plan, EngineError> {
     let entries = entries(request)?;
-    let roster = Roster::new(&request.with, request.cap);
+    let roster = Roster::new(&request.with, request.cap).with_peers(&request.shelf);
     let mut plan = Plan {
         format: FORMAT_VERSION,
         seed: request.seed,

@@ -5,6 +5,7 @@ use crate::{EngineError, Event, Listener, Roster, find_op};
 use proofmark_arena::Arena;
 use proofmark_contract::{Entry, check_case, complete_case};
 use proofmark_gate::{Depth, Examiner, Rules, certify};
+use proofmark_peers::{PeerShelf, Status};
 use proofmark_schema::proof::Proof;
 use proofmark_schema::{Case, ContenderId, DType, Isa, Outcome, Receipt};
 
@@ -23,6 +24,8 @@ pub struct ProveRequest {
     pub threads: usize,
     /// Highest path.
     pub cap: Isa,
+    /// Where peers are.
+    pub shelf: PeerShelf,
 }
 
 /// A contender judged on an op's portfolio for an element type.
@@ -58,7 +61,7 @@ pub fn prove(
     request: &ProveRequest,
     listener: &dyn Listener,
 ) -> Result<Vec<Certified>, EngineError> {
-    let roster = Roster::new(&request.with, request.cap);
+    let roster = Roster::new(&request.with, request.cap).with_peers(&request.shelf);
     let entries: Vec<&'static Entry> = if request.ops.is_empty() {
         crate::ops().to_vec()
     } else {
@@ -66,7 +69,10 @@ pub fn prove(
     };
     let mut jobs: Vec<(&'static Entry, ContenderId, DType)> = Vec::new();
     for entry in entries {
-        for (who, _, _) in roster.kernels(entry) {
+        let kernels = roster.kernels(entry).into_iter().map(|(who, _, _)| who);
+        let peers = roster.peers(entry).into_iter();
+        let ready = peers.filter(|(_, _, status)| matches!(status, Status::Ready(_)));
+        for who in kernels.chain(ready.map(|(who, _, _)| who)) {
             let wanted =
                 |dtype: &DType| request.dtypes.is_empty() || request.dtypes.contains(dtype);
             let dtypes = entry.op.dtypes().iter().copied().filter(wanted);

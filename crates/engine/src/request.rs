@@ -1,6 +1,7 @@
 //! What a user asked for, before it is a plan.
 
 use crate::Sweep;
+use proofmark_peers::PeerShelf;
 use proofmark_schema::{AttrValue, Cache, DType, Isa, Pages};
 
 /// A request to measure.
@@ -32,4 +33,6 @@ pub struct Request {
     pub quick: bool,
     /// Highest path kernels may take.
     pub cap: Isa,
+    /// Where peers are.
+    pub shelf: PeerShelf,
 }

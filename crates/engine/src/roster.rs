@@ -2,6 +2,7 @@
 
 use crate::EngineError;
 use proofmark_contract::{Entry, Kernel};
+use proofmark_peers::{Peer, PeerShelf, Status, status};
 use proofmark_schema::{Case, ContenderId, Family, Isa};
 
 /// The highest path kernels may take: what the processor has, capped by `PROOFMARK_ISA`.
@@ -25,6 +26,7 @@ pub fn isa_cap(cap: Option<&str>) -> Result<Isa, EngineError> {
 pub struct Roster {
     patterns: Vec<String>,
     cap: Isa,
+    shelf: PeerShelf,
 }
 
 impl Roster {
@@ -32,19 +34,42 @@ impl Roster {
     /// a kernel enters on its best path; `native/*@*` lets all paths in.
     pub fn new(patterns: &str, cap: Isa) -> Roster {
         let split = patterns.split([' ', ',']).filter(|pattern| !pattern.is_empty());
-        Roster { patterns: split.map(str::to_owned).collect(), cap }
+        Roster { patterns: split.map(str::to_owned).collect(), cap, shelf: PeerShelf::new("") }
     }
 
-    /// The patterns that match no kernel of these ops, for a warning.
+    /// This roster with the peers of a shelf, and those that systems have.
+    #[must_use]
+    pub fn with_peers(mut self, shelf: &PeerShelf) -> Roster {
+        self.shelf = shelf.clone();
+        self
+    }
+
+    /// The patterns that match no kernel and no peer of these ops, for a warning.
     pub fn unmatched(&self, entries: &[&'static Entry]) -> Vec<String> {
+        let peers = proofmark_peers::all(&self.shelf);
         let matches = |pattern: &str| {
             entries.iter().any(|entry| {
+                let by_peer = |peer: &&dyn Peer| peer.has(entry.op.name());
+                let by_name = |peer: &dyn Peer| is_match(pattern, &peer_id(peer).to_string());
                 entry.kernels.iter().any(|kernel| {
                     self.paths(*kernel).into_iter().any(|isa| self.admits_by(pattern, *kernel, isa))
-                })
+                }) || peers.iter().copied().filter(by_peer).any(by_name)
             })
         };
         self.patterns.iter().filter(|pattern| !matches(pattern)).cloned().collect()
+    }
+
+    /// The peers that may have an equal of an op, with where they are or how to get them.
+    pub fn peers(&self, entry: &Entry) -> Vec<(ContenderId, &'static dyn Peer, Status)> {
+        let mut admitted = Vec::new();
+        for peer in proofmark_peers::all(&self.shelf) {
+            let id = peer_id(peer);
+            let name = id.to_string();
+            if peer.has(entry.op.name()) && self.patterns.iter().any(|p| is_match(p, &name)) {
+                admitted.push((id, peer, status(peer, &self.shelf)));
+            }
+        }
+        admitted
     }
 
     /// The kernels of an op that may enter, best first, whatever the case.
@@ -78,6 +103,13 @@ impl Roster {
                 Err(reason) => absent.push((id, reason.to_string())),
             }
         }
+        for (id, peer, status) in self.peers(entry) {
+            match (status, peer.supports(case)) {
+                (Status::Absent(hint), _) => absent.push((id, format!("ABSENT: {hint}"))),
+                (_, Err(reason)) => absent.push((id, reason.to_string())),
+                (Status::Ready(_), Ok(())) => field.push(id),
+            }
+        }
         (field, absent)
     }
 
@@ -109,6 +141,11 @@ impl Roster {
             None => is_match(pattern, &name) && self.paths(kernel).last() == Some(&isa),
         }
     }
+}
+
+/// The id of a peer.
+fn peer_id(peer: &dyn Peer) -> ContenderId {
+    ContenderId::peer(peer.name())
 }
 
 /// Whether a text matches a pattern in which `*` stands for any run of characters.

@@ -148,8 +148,8 @@ impl<'a> Proven<'a> {
         // differed from itself by several per cent for the life of the process.
         let layout = Some(FixedLayout { mapping_pad: trial.mapping_pad });
         let spawn = Spawn { environment_pad: trial.environment_pad as usize, cpu, layout };
-        let mut worker = self.arena.spawn(&spawn)?;
         let proof = &self.proof;
+        let mut worker = self.arena.spawn_for(&proof.contender, &spawn)?;
         let pad = trial.heap_pad as usize;
         let loaded = worker.load(&proof.contender, &proof.case, proof.threads, pad)?;
         worker.reset_peak();

@@ -48,7 +48,7 @@ impl<'a> Subject<'a> {
         contender: &ContenderId,
         threads: usize,
     ) -> Result<Subject<'a>, Fault> {
-        let mut worker = arena.spawn(&Spawn::default())?;
+        let mut worker = arena.spawn_for(contender, &Spawn::default())?;
         let loaded = worker.load(contender, case, threads, 0)?;
         Ok(Subject { signature, worker, loaded, setup: None, poison: 0x5eed })
     }

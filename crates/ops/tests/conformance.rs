@@ -13,7 +13,8 @@ fn main() {
     let arguments: Vec<String> = std::env::args().collect();
     if arguments.get(1).is_some_and(|argument| argument == "__worker") {
         let control = arguments[3].parse().expect("the supervisor passes a descriptor");
-        proofmark_worker::serve(OPS, control).expect("the supervisor speaks our protocol");
+        proofmark_worker::serve(proofmark_worker::Known::only(OPS), control)
+            .expect("the supervisor speaks our protocol");
         return;
     }
     let mut trials = Vec::new();

@@ -50,6 +50,11 @@ impl ContenderId {
         ContenderId { family: Family::Native, name: name.to_owned(), isa: Some(isa) }
     }
 
+    /// The id of a peer.
+    pub fn peer(name: &str) -> ContenderId {
+        ContenderId { family: Family::Peer, name: name.to_owned(), isa: None }
+    }
+
     /// The id of a mutant.
     pub fn mutant(name: &str) -> ContenderId {
         ContenderId { family: Family::Mutant, name: name.to_owned(), isa: None }
@@ -119,6 +124,15 @@ pub struct Receipt {
     pub device: String,
     /// Weights are packed before the timed part.
     pub prepared_outside: bool,
+    /// Threads that it uses; none where records are older than this.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub threads: Option<usize>,
+    /// Nanoseconds of a call that has nothing to do, where it can be made.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub empty_call_ns: Option<f64>,
+    /// Where results go that the op does not work on in place: empty for the operands given.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub memory: String,
 }
 
 #[cfg(test)]

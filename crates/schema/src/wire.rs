@@ -62,6 +62,18 @@ pub enum ToWorker {
     },
     /// Pack the weights, outside the timed part. Answered by `Done`.
     Prepare,
+    /// Load what every case of a contender needs, so that the process can be copied. Answered by
+    /// `Done`, or by `Unsupported` where that would save nothing.
+    Warm {
+        /// Who.
+        contender: ContenderId,
+    },
+    /// Make a copy of this process that serves the socket beside this message, prints to the pipe
+    /// after it, and is a child of the supervisor. Answered by `Copied`.
+    Copy {
+        /// The processor the copy is pinned to.
+        cpu: Option<usize>,
+    },
     /// Time loads of sampled lines in the state of the caches. Answered by `Probed`.
     Probe,
 }
@@ -95,6 +107,11 @@ pub enum FromWorker {
     Probed {
         /// Medians over the lines.
         probe: Option<Probe>,
+    },
+    /// A copy of the process runs.
+    Copied {
+        /// Its number.
+        pid: i32,
     },
     /// The last message was carried out.
     Done,

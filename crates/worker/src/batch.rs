@@ -107,6 +107,7 @@ fn timed(
     };
     let after = disturbance();
     let allocated = allocations();
+    settle(contender, operands)?;
     page.start_ns.store(spent.start_ns, Relaxed);
     page.wall_ns.store(spent.wall_ns, Relaxed);
     page.cpu_ns.store(spent.cpu_ns, Relaxed);
@@ -117,6 +118,14 @@ fn timed(
     page.allocated_bytes.store(allocated.1 - allocations_before.1, Relaxed);
     page.leaks.store((leaks | spent.leaks) & !unreliable, Relaxed);
     Ok(())
+}
+
+/// Lets results that lie elsewhere come into the outputs of the set that was called last.
+fn settle(contender: &mut Contender, operands: &mut Operands) -> Result<(), KernelError> {
+    let kernel = contender.kernel;
+    let Operands { sets, next, cache, .. } = operands;
+    let last = if *cache == Cache::Rotate { (*next + sets.len() - 1) % sets.len() } else { 0 };
+    kernel.settle(&mut call_on(contender, &mut sets[last]))
 }
 
 /// A call on one set of operands.

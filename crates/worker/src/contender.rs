@@ -1,6 +1,9 @@
 //! A loaded contender: which kernel, on which path, with its memory and threads.
 
+use crate::clock::monotonic_ns;
+use crate::serve::Known;
 use proofmark_contract::{Entry, Kernel, Signature, check_case, find};
+use proofmark_peers::{Peered, load};
 use proofmark_schema::wire::FromWorker;
 use proofmark_schema::{Case, ContenderId, Family, Isa, Receipt};
 use proofmark_tensor::{AlignedBuffer, Pool};
@@ -11,6 +14,8 @@ const RUBBISH: u8 = 0xff;
 /// A kernel ready to be given operands.
 pub(crate) struct Contender {
     pub(crate) kernel: &'static dyn Kernel,
+    /// With a number of threads where they are the library's own and not the pool's.
+    receipt: Receipt,
     pub(crate) isa: Isa,
     pub(crate) case: Case,
     pub(crate) signature: Signature,
@@ -27,20 +32,23 @@ pub(crate) struct Contender {
 impl Contender {
     /// Finds the kernel and gives it what it asks for; the error says why it does not do the case.
     pub(crate) fn load(
-        entries: &'static [&'static Entry],
+        known: &Known,
         id: &ContenderId,
         case: Case,
         threads: usize,
         heap_pad: usize,
     ) -> Result<Contender, String> {
         let pad = std::hint::black_box(Vec::with_capacity(heap_pad));
-        let entry = find(entries, &case.op).ok_or_else(|| format!("no op `{}`", case.op))?;
+        let entry = find(known.entries, &case.op).ok_or_else(|| format!("no op `{}`", case.op))?;
         let signature = check_case(entry.op, &case).map_err(|error| error.to_string())?;
-        let kernel = find_kernel(entry, id)?;
-        let isa = choose_path(kernel, &case, id.isa)?;
+        let (kernel, isa, receipt) = match id.family {
+            Family::Peer => peer(known, id, &case, threads)?,
+            _ => native(entry, id, &case)?,
+        };
         let prepared = kernel.prepared_bytes(&case, isa);
         let mut contender = Contender {
             kernel,
+            receipt,
             isa,
             case,
             signature,
@@ -58,8 +66,11 @@ impl Contender {
     /// Gives the kernel another number of threads, and the scratch memory that goes with it.
     pub(crate) fn set_threads(&mut self, threads: usize) {
         self.threads = if self.kernel.is_parallel() { threads.max(1) } else { 1 };
-        if self.pool.max_threads() != self.threads {
-            self.pool = Pool::new(self.threads);
+        self.kernel.set_threads(self.threads);
+        // A peer has threads of its own.
+        let pooled = if self.receipt.threads.is_some() { 1 } else { self.threads };
+        if self.pool.max_threads() != pooled {
+            self.pool = Pool::new(pooled);
         }
         let bytes = self.kernel.workspace_bytes(&self.case, self.isa, self.threads);
         self.workspace = AlignedBuffer::new(bytes);
@@ -69,20 +80,52 @@ impl Contender {
     /// What it says of itself.
     pub(crate) fn introduce(&self) -> FromWorker {
         let prepared_bytes = self.prepared.as_slice().len();
-        let profile = if cfg!(debug_assertions) { "dev" } else { "release" };
         FromWorker::Loaded {
             receipt: Receipt {
-                version: env!("CARGO_PKG_VERSION").to_owned(),
-                build: format!("{profile} {}", std::env::consts::ARCH),
-                isa: self.isa.to_string(),
-                device: "cpu".to_owned(),
-                prepared_outside: prepared_bytes > 0,
+                prepared_outside: prepared_bytes > 0 || self.receipt.prepared_outside,
+                threads: Some(self.threads),
+                ..self.receipt.clone()
             },
             contract: self.kernel.contract(&self.case),
             workspace_bytes: self.workspace.as_slice().len(),
             prepared_bytes,
         }
     }
+}
+
+type Loaded = (&'static dyn Kernel, Isa, Receipt);
+
+fn native(entry: &Entry, id: &ContenderId, case: &Case) -> Result<Loaded, String> {
+    let kernel = find_kernel(entry, id)?;
+    let isa = choose_path(kernel, case, id.isa)?;
+    let profile = if cfg!(debug_assertions) { "dev" } else { "release" };
+    let receipt = Receipt {
+        version: env!("CARGO_PKG_VERSION").to_owned(),
+        build: format!("{profile} {}", std::env::consts::ARCH),
+        isa: isa.to_string(),
+        device: "cpu".to_owned(),
+        ..Receipt::default()
+    };
+    Ok((kernel, isa, receipt))
+}
+
+fn peer(known: &Known, id: &ContenderId, case: &Case, threads: usize) -> Result<Loaded, String> {
+    let Peered { kernel, mut receipt, empty } = load(&known.shelf, &id.name, case, threads)?;
+    receipt.threads = Some(threads);
+    receipt.empty_call_ns = empty.map(time_of_empty_call);
+    Ok((kernel, Isa::Scalar, receipt))
+}
+
+/// The least of a few batches: what disturbs only adds.
+fn time_of_empty_call(call: &dyn Fn()) -> f64 {
+    const BATCHES: usize = 5;
+    const CALLS: u32 = 200;
+    let batch = || {
+        let start = monotonic_ns();
+        (0..CALLS).for_each(|_| call());
+        (monotonic_ns() - start) as f64 / f64::from(CALLS)
+    };
+    (0..BATCHES).map(|_| batch()).fold(f64::INFINITY, f64::min)
 }
 
 fn find_kernel(entry: &Entry, id: &ContenderId) -> Result<&'static dyn Kernel, String> {

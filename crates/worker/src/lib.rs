@@ -11,6 +11,7 @@ mod cache;
 mod channel;
 mod clock;
 mod contender;
+mod copy;
 mod guarded;
 mod operands;
 mod page;
@@ -20,4 +21,4 @@ mod serve;
 mod signals;
 
 pub use allocator::CountingAllocator;
-pub use serve::{ServeError, serve};
+pub use serve::{Known, ServeError, serve};

@@ -3,10 +3,11 @@
 use crate::contender::Contender;
 use crate::operands::Operands;
 use crate::rulers::Rulers;
-use crate::{batch, cache, channel, guarded, page, signals};
+use crate::{batch, cache, channel, copy, guarded, page, signals};
 use proofmark_contract::Entry;
+use proofmark_peers::PeerShelf;
 use proofmark_schema::wire::{FromWorker, HandOver, ToWorker, phase, status, turn};
-use proofmark_schema::{Cache, FORMAT_VERSION};
+use proofmark_schema::{Cache, ContenderId, FORMAT_VERSION, Family};
 use proofmark_tensor::AlignedBuffer;
 use rustix::fd::{AsFd, FromRawFd, OwnedFd, RawFd};
 use std::io;
@@ -31,6 +32,22 @@ pub enum ServeError {
 
 const NOT_LOADED: &str = "no contender with operands is loaded";
 
+/// What a worker can load.
+#[derive(Clone)]
+pub struct Known {
+    /// Ops with their kernels.
+    pub entries: &'static [&'static Entry],
+    /// Where peers are.
+    pub shelf: PeerShelf,
+}
+
+impl Known {
+    /// These ops and no peers.
+    pub fn only(entries: &'static [&'static Entry]) -> Known {
+        Known { entries, shelf: PeerShelf::new("") }
+    }
+}
+
 /// Serves the supervisor on `control_fd` until it says to end.
 ///
 /// Takes over the process: fatal signals and panics are caught from here on. The descriptor is
@@ -38,7 +55,7 @@ const NOT_LOADED: &str = "no contender with operands is loaded";
 ///
 /// # Errors
 /// If the supervisor is gone or does not keep to the protocol.
-pub fn serve(entries: &'static [&'static Entry], control_fd: RawFd) -> Result<(), ServeError> {
+pub fn serve(known: Known, control_fd: RawFd) -> Result<(), ServeError> {
     // SAFETY: the process was started with this descriptor for this purpose, and nothing else
     // in it uses it.
     let socket = unsafe { OwnedFd::from_raw_fd(control_fd) };
@@ -59,11 +76,11 @@ pub fn serve(entries: &'static [&'static Entry], control_fd: RawFd) -> Result<()
     page::wait_for_turn(page);
     channel::answer(&socket, &FromWorker::Ready { format: FORMAT_VERSION })?;
     page::hand_back(page);
-    Worker { entries, socket, page, operands: None, contender: None, rulers: None }.run()
+    Worker { known, socket, page, operands: None, contender: None, rulers: None }.run()
 }
 
 struct Worker {
-    entries: &'static [&'static Entry],
+    known: Known,
     socket: OwnedFd,
     page: &'static HandOver,
     /// Before the contender, whose memory they do not use; both go when another is loaded.
@@ -129,7 +146,7 @@ impl Worker {
                 self.page.phase.store(phase::LOAD, Relaxed);
                 self.operands = None;
                 self.contender = None;
-                match Contender::load(self.entries, &contender, case, threads, heap_pad) {
+                match Contender::load(&self.known, &contender, case, threads, heap_pad) {
                     Err(reason) => return FromWorker::Unsupported { reason },
                     Ok(contender) => return self.contender.insert(contender).introduce(),
                 }
@@ -137,6 +154,15 @@ impl Worker {
             ToWorker::Attach { operands, cache } => self.attach(&operands, files, cache),
             ToWorker::Threads { threads } => self.loaded().map(|own| own.set_threads(threads)),
             ToWorker::Prepare => self.prepare(),
+            ToWorker::Warm { contender } => match warm(&self.known, &contender) {
+                Ok(true) => Ok(()),
+                Ok(false) => return FromWorker::Unsupported { reason: "it loads fast".to_owned() },
+                Err(reason) => Err(reason),
+            },
+            ToWorker::Copy { cpu } => match self.copy(cpu, files) {
+                Ok(pid) => return FromWorker::Copied { pid },
+                Err(reason) => Err(reason),
+            },
             ToWorker::Probe => match (&self.contender, &self.operands) {
                 (Some(contender), Some(operands)) => {
                     return FromWorker::Probed { probe: cache::probe(contender, operands) };
@@ -147,6 +173,15 @@ impl Worker {
         match done {
             Ok(()) => FromWorker::Done,
             Err(reason) => channel::failed(reason),
+        }
+    }
+
+    /// Makes a copy of this process, which serves another socket and never returns from here.
+    fn copy(&self, cpu: Option<usize>, files: &[OwnedFd]) -> Result<i32, String> {
+        let [control, printed] = files else { return Err("a socket and a pipe come along".into()) };
+        match copy::copy(control, printed, cpu).map_err(|error| format!("copying: {error}"))? {
+            copy::Side::Original { pid } => Ok(pid),
+            copy::Side::Copy { control } => copy::end(serve(self.known.clone(), control)),
         }
     }
 
@@ -185,5 +220,13 @@ impl Worker {
         operands.copy_prepared(contender.prepared.as_slice());
         contender.is_prepared = true;
         Ok(())
+    }
+}
+
+/// Loads what a peer needs in every case; whether that saves anything.
+fn warm(known: &Known, contender: &ContenderId) -> Result<bool, String> {
+    match contender.family {
+        Family::Peer => proofmark_peers::warm(&known.shelf, &contender.name),
+        _ => Ok(false),
     }
 }

@@ -1,7 +1,7 @@
 //! `proofmark bench`: proven contenders side by side.
 
 use super::list::{What, list};
-use super::{DEFAULT_SEED, StorePath, arena, cap};
+use super::{DEFAULT_SEED, StorePath, arena, cap, shelf};
 use crate::exit;
 use crate::output::{Failure, Format, print_document, say};
 use crate::progress::Progress;
@@ -145,6 +145,7 @@ impl Bench {
             seed: self.seed,
             quick: self.quick,
             cap,
+            shelf: shelf(),
         }
     }
 }

@@ -1,7 +1,7 @@
 //! `proofmark compare`: which of two arms is faster, decided for each case.
 
 use super::bench::{attribute, settling};
-use super::{DEFAULT_SEED, RepoPath, StorePath, arm, cap, here};
+use super::{DEFAULT_SEED, RepoPath, StorePath, arm, cap, here, shelf};
 use crate::exit;
 use crate::output::{Failure, Format, print_document, say};
 use crate::progress::Progress;
@@ -155,6 +155,7 @@ impl Compare {
                 seed: self.seed,
                 quick: false,
                 cap,
+                shelf: shelf(),
             })?);
         }
         let is_run = |arm: &Arm| matches!(arm.source, Source::Run(_));

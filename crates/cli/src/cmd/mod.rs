@@ -6,6 +6,7 @@ pub(crate) mod compare;
 pub(crate) mod doctor;
 pub(crate) mod list;
 pub(crate) mod machine;
+pub(crate) mod peers;
 pub(crate) mod prove;
 pub(crate) mod replay;
 pub(crate) mod repro;
@@ -13,7 +14,7 @@ pub(crate) mod selftest;
 pub(crate) mod worker;
 
 use crate::output::{Failure, env};
-use proofmark_engine::{Arena, Arm, EngineError, Here, Store, isa_cap};
+use proofmark_engine::{Arena, Arm, EngineError, Here, PeerShelf, Store, isa_cap};
 use proofmark_schema::Isa;
 
 /// This very program as a worker.
@@ -32,6 +33,16 @@ fn arena() -> Result<Arena, Failure> {
 /// The highest path kernels may take: `PROOFMARK_ISA` caps it.
 fn cap() -> Result<Isa, Failure> {
     Ok(isa_cap(env("PROOFMARK_ISA").as_deref())?)
+}
+
+/// Where peers are: `PROOFMARK_PEERS`, or the user's data folder.
+fn shelf() -> PeerShelf {
+    let of_user = || {
+        let base = etcetera::choose_base_strategy().ok()?;
+        Some(etcetera::BaseStrategy::data_dir(&base).join("proofmark/peers"))
+    };
+    let folder = env("PROOFMARK_PEERS").map(Into::into).or_else(of_user);
+    PeerShelf::new(folder.unwrap_or_else(|| std::path::PathBuf::from(".proofmark-peers")))
 }
 
 /// A seed that is printed, so that a run can be repeated.

@@ -1,6 +1,6 @@
 //! `proofmark prove`: kernels through the gate.
 
-use super::{DEFAULT_SEED, arena, cap};
+use super::{DEFAULT_SEED, arena, cap, shelf};
 use crate::exit;
 use crate::output::{Failure, Format, print_document};
 use crate::progress::Progress;
@@ -48,6 +48,7 @@ impl Prove {
             seed: self.seed,
             threads: usize::from(self.threads),
             cap: cap()?,
+            shelf: shelf(),
         };
         let progress = Progress::new(self.quiet);
         let certified = prove(&arena()?, &request, &progress)?;

@@ -14,7 +14,9 @@ pub(crate) struct Worker {
 
 impl Worker {
     pub(crate) fn run(&self) -> Result<u8, Failure> {
-        match proofmark_worker::serve(proofmark_engine::ops(), self.control_fd) {
+        let known =
+            proofmark_worker::Known { entries: proofmark_engine::ops(), shelf: super::shelf() };
+        match proofmark_worker::serve(known, self.control_fd) {
             Ok(()) => Ok(exit::PASS),
             Err(error) => Err(Failure::environment(format!("worker: {error}"))),
         }

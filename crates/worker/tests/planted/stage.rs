@@ -6,6 +6,7 @@ use proofmark_arena::{Arena, Batch, Fault, Limits, OperandPlan, Ran, Spawn, Work
 use proofmark_schema::proof::Crash;
 use proofmark_schema::{Case, ContenderId, DType, Isa, Pages};
 use proofmark_tensor::{Layout, Placement};
+use proofmark_worker::{Known, serve};
 use std::process::ExitCode;
 use std::time::Duration;
 
@@ -18,7 +19,7 @@ pub(crate) const POISON: u64 = 0xdead_beef_cafe_f00d;
 pub(crate) fn serve_planted(words: &[String]) -> ExitCode {
     let at = words.iter().position(|word| word == "--control-fd");
     let number = at.and_then(|at| words.get(at + 1)).and_then(|word| word.parse().ok());
-    match number.map(|number| proofmark_worker::serve(PLANTED, number)) {
+    match number.map(|number| serve(Known::only(PLANTED), number)) {
         Some(Ok(())) => ExitCode::SUCCESS,
         _ => ExitCode::from(70),
     }

@@ -1,0 +1,51 @@
+//! Workers that are copied from one that has loaded a large library already.
+
+use crate::{Arena, Fault, FixedLayout, Spawn, Worker};
+use proofmark_schema::{ContenderId, Family};
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+/// The originals of one thread, by program and contender; none for a contender that loads fast.
+/// Of one thread, because the kernel ends a worker with the thread that started it.
+type Originals = BTreeMap<(PathBuf, String), Option<Worker>>;
+
+thread_local! {
+    static ORIGINALS: RefCell<Originals> = const { RefCell::new(BTreeMap::new()) };
+}
+
+impl Arena {
+    /// Starts a worker for a contender: for a library that takes long to load, a copy of a process
+    /// that has loaded it, else a new one.
+    ///
+    /// Copies have the layout of their original. That is the same for all of them, so that no arm
+    /// has a better one, and of the options only the processor is theirs to choose.
+    ///
+    /// # Errors
+    /// As for [`Arena::spawn`].
+    pub fn spawn_for(&self, contender: &ContenderId, options: &Spawn) -> Result<Worker, Fault> {
+        if contender.family != Family::Peer {
+            return self.spawn(options);
+        }
+        ORIGINALS.with_borrow_mut(|originals| {
+            let key = (self.program().to_owned(), contender.name.clone());
+            if !originals.contains_key(&key) {
+                let layout = Some(FixedLayout { mapping_pad: 0 });
+                let mut worker = self.spawn(&Spawn { layout, ..Spawn::default() })?;
+                let original = worker.warm(contender)?.then_some(worker);
+                originals.insert(key.clone(), original);
+            }
+            match originals.get_mut(&key) {
+                Some(Some(original)) => {
+                    let copied = original.copy(options.cpu);
+                    if copied.is_err() {
+                        // Whatever is wrong with it, the next one starts anew.
+                        originals.remove(&key);
+                    }
+                    copied
+                }
+                _ => self.spawn(options),
+            }
+        })
+    }
+}

@@ -1,0 +1,358 @@
+//! Getting a peer onto the shelf, and off it again.
+
+use crate::{Peer, PeerShelf, PythonHome, Shelved, Source};
+use std::ffi::OsStr;
+use std::fs;
+use std::io::{self, BufRead, BufReader};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+/// Why a peer could not be put on the shelf.
+#[derive(Debug, thiserror::Error)]
+pub enum InstallError {
+    /// A program that is needed is missing.
+    #[error("`{program}` cannot be started ({error}): install it, or {instead}")]
+    NoProgram {
+        /// The program.
+        program: String,
+        /// What the system says.
+        error: io::Error,
+        /// What else would do.
+        instead: String,
+    },
+    /// A program failed.
+    #[error("`{command}` failed: {words}")]
+    Failed {
+        /// What was run.
+        command: String,
+        /// Its last words.
+        words: String,
+    },
+    /// What was installed does not hold the library.
+    #[error("no file `{library}*` in what was installed: another version than this program knows?")]
+    NoLibrary {
+        /// How the file's name begins.
+        library: String,
+    },
+    /// The interpreter has no shared library.
+    #[error(
+        "this Python has no shared library ({said}): install its package (`libpython3-dev` on \
+         Debian) or name another interpreter with --python"
+    )]
+    NoInterpreter {
+        /// What it said of itself.
+        said: String,
+    },
+    /// Only the system's packages have it.
+    #[error("it comes with the system's packages only: install `{0}`, then it is found by itself")]
+    System(&'static str),
+    /// The shelf cannot be written.
+    #[error("{what}: {error}")]
+    Io {
+        /// What was tried.
+        what: String,
+        /// What the system says.
+        error: io::Error,
+    },
+}
+
+/// Where a peer's programs are to come from.
+#[derive(Clone, Debug)]
+pub struct Tools {
+    /// The Python that installs wheels and makes virtual environments.
+    pub python: PathBuf,
+    /// Use that interpreter with the packages it has, and install nothing.
+    pub as_it_is: bool,
+}
+
+/// How packages are installed.
+const PIP: [&str; 5] =
+    ["-m", "pip", "install", "--disable-pip-version-check", "--root-user-action=ignore"];
+
+/// Who hears the lines that installers print.
+pub type Hear<'a> = &'a mut dyn FnMut(&str);
+
+/// Puts a peer on the shelf, in place of what is there of it.
+///
+/// # Errors
+/// What is missing or failed, with what to do about it.
+pub fn add(
+    peer: &dyn Peer,
+    shelf: &PeerShelf,
+    tools: &Tools,
+    hear: Hear<'_>,
+) -> Result<Shelved, InstallError> {
+    if let Source::System { debian } = peer.source() {
+        return Err(InstallError::System(debian));
+    }
+    shelf.clear(peer.name()).map_err(|error| failed("clearing the place", error))?;
+    let place = shelf.place(peer.name());
+    fs::create_dir_all(&place).map_err(|error| failed("making a folder", error))?;
+    // A program run in the folder must find it from anywhere.
+    let place = fs::canonicalize(&place).map_err(|error| failed("finding the folder", error))?;
+    let shelved = match peer.source() {
+        Source::Wheels { packages, library } => wheels(&place, tools, packages, library, hear),
+        Source::Npm { package, library } => npm(&place, package, library, hear),
+        Source::Python { packages } => environment(&place, tools, packages, hear),
+        Source::Crate { files } => build(&place, files, hear),
+        Source::System { debian } => Err(InstallError::System(debian)),
+    };
+    let shelved = shelved.inspect_err(|_| {
+        // What was half done is of no use, and the reason is told already.
+        let _ = shelf.clear(peer.name());
+    })?;
+    shelf.write(peer.name(), &shelved).map_err(|error| failed("writing its note", error))?;
+    Ok(shelved)
+}
+
+/// Puts a library that is somewhere on the machine on the shelf under a name.
+///
+/// # Errors
+/// If it is not there or the shelf cannot be written.
+pub fn register(shelf: &PeerShelf, name: &str, library: &Path) -> Result<Shelved, InstallError> {
+    let library = fs::canonicalize(library)
+        .map_err(|error| failed(&format!("finding {}", library.display()), error))?;
+    let shelved = Shelved { version: "as registered".to_owned(), library, python: None };
+    shelf.write(name, &shelved).map_err(|error| failed("writing its note", error))?;
+    Ok(shelved)
+}
+
+/// Takes a peer off the shelf; whether it was there.
+///
+/// # Errors
+/// If its files cannot be removed.
+pub fn remove(shelf: &PeerShelf, name: &str) -> Result<bool, InstallError> {
+    shelf.clear(name).map_err(|error| failed("removing its files", error))
+}
+
+fn wheels(
+    place: &Path,
+    tools: &Tools,
+    packages: &[&str],
+    library: &str,
+    hear: Hear<'_>,
+) -> Result<Shelved, InstallError> {
+    let into = place.join("wheels");
+    let mut args = PIP.map(OsStr::new).to_vec();
+    // A prefix and not a target: files outside of packages, as MKL's, go into the first only.
+    args.extend(["--no-deps", "--ignore-installed", "--prefix"].map(OsStr::new));
+    args.push(into.as_os_str());
+    args.extend(packages.iter().map(OsStr::new));
+    run(&tools.python, &args, place, "name a Python with --python", hear)?;
+    let library = library_in(&into, library)?;
+    Ok(Shelved { version: wheel_version(&into, packages[0]), library, python: None })
+}
+
+fn npm(
+    place: &Path,
+    package: &str,
+    library: &str,
+    hear: Hear<'_>,
+) -> Result<Shelved, InstallError> {
+    let args = ["install", "--no-audit", "--no-fund", "--ignore-scripts", "--prefix"];
+    let mut args: Vec<&OsStr> = args.map(OsStr::new).to_vec();
+    args.push(place.as_os_str());
+    args.push(OsStr::new(package));
+    run(Path::new("npm"), &args, place, "register a library with --from", hear)?;
+    let folder = place.join("node_modules").join(package);
+    let about = fs::read(folder.join("package.json")).unwrap_or_default();
+    let about: serde_json::Value = serde_json::from_slice(&about).unwrap_or_default();
+    let version = about["version"].as_str().unwrap_or("unknown").to_owned();
+    Ok(Shelved { version, library: library_in(&folder, library)?, python: None })
+}
+
+fn environment(
+    place: &Path,
+    tools: &Tools,
+    packages: &[&str],
+    hear: Hear<'_>,
+) -> Result<Shelved, InstallError> {
+    let instead = "name a Python with --python";
+    let mut python = tools.python.clone();
+    if !tools.as_it_is {
+        let venv = place.join("venv");
+        let args = ["-m", "venv"].map(OsStr::new);
+        run(&python, &[args[0], args[1], venv.as_os_str()], place, instead, hear)?;
+        python = venv.join("bin/python");
+        let mut args = PIP.map(OsStr::new).to_vec();
+        args.extend(packages.iter().map(OsStr::new));
+        run(&python, &args, place, instead, hear)?;
+    }
+    let mut said = String::new();
+    let args = ["-c", INTRODUCE, packages[0]].map(OsStr::new);
+    run(&python, &args, place, instead, &mut |line| said = line.to_owned())?;
+    let no_interpreter = || InstallError::NoInterpreter { said: said.clone() };
+    let about: serde_json::Value = serde_json::from_str(&said).map_err(|_| no_interpreter())?;
+    let path = |name: &str| about[name].as_str().map(PathBuf::from);
+    let library = path("library").filter(|library| library.is_file()).ok_or_else(no_interpreter)?;
+    let folders = about["packages"].as_array().into_iter().flatten();
+    let python = PythonHome {
+        prefix: path("prefix").ok_or_else(no_interpreter)?,
+        packages: folders.filter_map(|folder| folder.as_str().map(PathBuf::from)).collect(),
+    };
+    let version = about["version"].as_str().unwrap_or("unknown").to_owned();
+    Ok(Shelved { version, library, python: Some(python) })
+}
+
+/// What an interpreter is asked about itself: one line of JSON.
+const INTRODUCE: &str = r#"
+import sys, json, sysconfig, site, os, re
+from importlib import metadata
+get = sysconfig.get_config_var
+name = re.split(r"[<>=!\[ ]", sys.argv[1])[0]
+names = [get("INSTSONAME"), get("LDLIBRARY"), "libpython%d.%d.so.1.0" % sys.version_info[:2]]
+folders = [get("LIBDIR"), os.path.join(sys.base_prefix, "lib"), get("LIBPL") or ""]
+folders += ["/usr/lib/x86_64-linux-gnu", "/usr/lib64"]
+places = [os.path.join(folder, name) for folder in folders for name in names if name and folder]
+library = next((p for p in places if ".so" in p and os.path.isfile(p)), None)
+try:
+    version = metadata.version(name)
+except metadata.PackageNotFoundError:
+    sys.exit("package %s is not installed in %s" % (name, sys.executable))
+print(json.dumps({"library": library, "prefix": sys.base_prefix, "version": version,
+                  "packages": site.getsitepackages()}))
+"#;
+
+fn build(place: &Path, files: &[(&str, &str)], hear: Hear<'_>) -> Result<Shelved, InstallError> {
+    let source = place.join("source");
+    for (path, text) in files {
+        let path = source.join(path);
+        let folder = path.parent().unwrap_or(&source);
+        fs::create_dir_all(folder).map_err(|error| failed("making a folder", error))?;
+        fs::write(&path, text).map_err(|error| failed("writing sources", error))?;
+    }
+    let args = ["build", "--release", "--locked", "--target-dir", "target"].map(OsStr::new);
+    run(Path::new("cargo"), &args, &source, "install Rust", hear)?;
+    let target = source.join("target");
+    let built = library_in(&target.join("release"), "lib")?;
+    let library = place.join("libpeer.so");
+    fs::copy(&built, &library).map_err(|error| failed("keeping the plug-in", error))?;
+    fs::remove_dir_all(&target).map_err(|error| failed("clearing up", error))?;
+    let lock = files.iter().find(|(path, _)| *path == "Cargo.lock").map_or("", |(_, text)| text);
+    let manifest =
+        files.iter().find(|(path, _)| *path == "Cargo.toml").map_or("", |(_, text)| text);
+    Ok(Shelved { version: locked_version(manifest, lock), library, python: None })
+}
+
+/// The version that a lock file gives the first dependency of a manifest.
+fn locked_version(manifest: &str, lock: &str) -> String {
+    let dependencies = manifest.split("[dependencies]").nth(1).unwrap_or("");
+    let first =
+        dependencies.lines().find_map(|line| line.split_once(" =")).map_or("", |pair| pair.0);
+    let package = lock
+        .split("[[package]]")
+        .find(|text| text.lines().any(|line| line == format!("name = \"{first}\"")));
+    let version = package.and_then(|text| text.lines().find_map(|l| l.strip_prefix("version = ")));
+    version.map_or("unknown", |version| version.trim_matches('"')).to_owned()
+}
+
+/// The version that `pip` wrote down for a package.
+fn wheel_version(folder: &Path, package: &str) -> String {
+    let plain = |text: &str| text.to_lowercase().replace(['-', '.'], "_");
+    let name = package.split(['=', '<', '>', '!', '[']).next().unwrap_or(package);
+    let of_package = |folder: &Path| {
+        let info = folder.file_name()?.to_str()?.strip_suffix(".dist-info")?;
+        let (of, version) = info.rsplit_once('-')?;
+        (plain(of) == plain(name)).then(|| version.to_owned())
+    };
+    let mut folders = below(folder).into_iter().filter(|path| path.is_dir());
+    folders.find_map(|folder| of_package(&folder)).unwrap_or("unknown".to_owned())
+}
+
+/// Everything below a folder.
+fn below(folder: &Path) -> Vec<PathBuf> {
+    let mut all = Vec::new();
+    let mut folders = vec![folder.to_owned()];
+    while let Some(folder) = folders.pop() {
+        for entry in fs::read_dir(&folder).into_iter().flatten().flatten() {
+            let path = entry.path();
+            if path.is_dir() && !path.is_symlink() {
+                folders.push(path.clone());
+            }
+            all.push(path);
+        }
+    }
+    all
+}
+
+/// The shared library whose name begins so, anywhere below a folder.
+fn library_in(folder: &Path, beginning: &str) -> Result<PathBuf, InstallError> {
+    let is_meant = |path: &PathBuf| {
+        let name = path.file_name().unwrap_or_default().to_string_lossy();
+        path.is_file() && name.starts_with(beginning) && name.contains(".so")
+    };
+    let mut found: Vec<PathBuf> = below(folder).into_iter().filter(is_meant).collect();
+    found.sort_unstable_by_key(|path| (path.components().count(), path.clone()));
+    found.into_iter().next().ok_or(InstallError::NoLibrary { library: beginning.to_owned() })
+}
+
+/// Runs a program and passes on what it prints, line by line.
+#[expect(clippy::disallowed_methods, reason = "this is the place that runs installers")]
+fn run(
+    program: &Path,
+    args: &[&OsStr],
+    folder: &Path,
+    instead: &str,
+    hear: Hear<'_>,
+) -> Result<(), InstallError> {
+    let (mut output, printed) = io::pipe().map_err(|error| failed("making a pipe", error))?;
+    let again = printed.try_clone().map_err(|error| failed("making a pipe", error))?;
+    let mut command = Command::new(program);
+    command.args(args).current_dir(folder).stdin(Stdio::null()).stdout(printed).stderr(again);
+    let mut child = command.spawn().map_err(|error| InstallError::NoProgram {
+        program: program.display().to_string(),
+        error,
+        instead: instead.to_owned(),
+    })?;
+    // The command holds our copies of the pipe's end, which would keep it open.
+    drop(command);
+    let mut last = Vec::new();
+    for line in BufReader::new(&mut output).lines().map_while(Result::ok) {
+        hear(&line);
+        last.push(line);
+        if last.len() > 5 {
+            last.remove(0);
+        }
+    }
+    let status = child.wait().map_err(|error| failed("waiting for an installer", error))?;
+    if status.success() {
+        return Ok(());
+    }
+    let args: Vec<String> =
+        args.iter().take(3).map(|arg| arg.to_string_lossy().into_owned()).collect();
+    let command = format!("{} {} …", program.display(), args.join(" "));
+    Err(InstallError::Failed { command, words: last.join("\n") })
+}
+
+fn failed(what: &str, error: io::Error) -> InstallError {
+    InstallError::Io { what: what.to_owned(), error }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn versions_are_read_from_lock_files_and_wheels() {
+        let manifest = "[package]\nname = \"x\"\n\n[dependencies]\ngemm = \"0.19\"\n";
+        let lock = "[[package]]\nname = \"a\"\nversion = \"9\"\n\n[[package]]\nname = \"gemm\"\n\
+                    version = \"0.19.2\"\n";
+        assert_eq!(locked_version(manifest, lock), "0.19.2");
+        let folder = tempfile::tempdir().unwrap();
+        fs::create_dir(folder.path().join("scipy_openblas64-0.3.34.237.2.dist-info")).unwrap();
+        assert_eq!(wheel_version(folder.path(), "scipy-openblas64"), "0.3.34.237.2");
+        assert_eq!(wheel_version(folder.path(), "mkl"), "unknown");
+    }
+
+    #[test]
+    fn a_program_that_fails_is_quoted() {
+        let mut heard = Vec::new();
+        let args = ["-c", "echo one; echo two >&2; exit 3"].map(OsStr::new);
+        let here = Path::new("/");
+        let ended = run(Path::new("sh"), &args, here, "", &mut |line| heard.push(line.to_owned()));
+        assert_eq!(heard, ["one", "two"]);
+        assert!(ended.unwrap_err().to_string().ends_with("failed: one\ntwo"));
+        let ended = run(Path::new("no-such-program"), &[], here, "do without", &mut |_| {});
+        assert!(ended.unwrap_err().to_string().ends_with("or do without"));
+    }
+}

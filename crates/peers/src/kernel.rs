@@ -1,0 +1,59 @@
+//! A peer that is ready for a case, as a kernel.
+
+use crate::Ready;
+use proofmark_contract::{Call, Kernel, KernelError, Unsupported};
+use proofmark_schema::{Case, ErrorContract, Isa};
+
+/// A peer behind the interface of kernels.
+pub(crate) struct PeerKernel {
+    pub(crate) name: &'static str,
+    pub(crate) summary: &'static str,
+    pub(crate) ready: Ready,
+}
+
+// SAFETY: a worker loads and calls a kernel on one thread, the one that serves; a peer's handles
+// never leave it. Threads of the library are its own business.
+unsafe impl Send for PeerKernel {}
+// SAFETY: as above.
+unsafe impl Sync for PeerKernel {}
+
+impl Kernel for PeerKernel {
+    fn name(&self) -> &'static str {
+        self.name
+    }
+
+    fn summary(&self) -> &'static str {
+        self.summary
+    }
+
+    /// A library chooses its own path; its receipt says which.
+    fn isas(&self) -> &'static [Isa] {
+        &[Isa::Scalar]
+    }
+
+    fn is_parallel(&self) -> bool {
+        self.ready.set_threads.is_some()
+    }
+
+    fn supports(&self, _: &Case, _: Isa) -> Result<(), Unsupported> {
+        Ok(())
+    }
+
+    fn contract(&self, _: &Case) -> ErrorContract {
+        self.ready.contract
+    }
+
+    fn set_threads(&self, threads: usize) {
+        if let Some(set_threads) = &self.ready.set_threads {
+            set_threads(threads);
+        }
+    }
+
+    fn run(&self, call: &mut Call<'_>) -> Result<(), KernelError> {
+        (self.ready.run)(call)
+    }
+
+    fn settle(&self, call: &mut Call<'_>) -> Result<(), KernelError> {
+        self.ready.settle.as_ref().map_or(Ok(()), |settle| settle(call))
+    }
+}

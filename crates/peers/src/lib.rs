@@ -1,0 +1,41 @@
+//! Other libraries as contenders: where to find them, how to get them, adapters that call them.
+//!
+//! A [`Peer`] is one file or folder and one line in [`PEERS`]. The supervisor asks it what it has
+//! and where it is; the worker, a process of its own for each peer, lets it [`load`] a case and
+//! calls what comes back like any kernel. Nothing of a peer is linked: libraries are opened at run
+//! time, Python frameworks by opening an interpreter, Rust crates as plug-ins built apart.
+
+mod blas;
+mod find;
+mod install;
+mod kernel;
+mod load;
+mod open;
+mod peer;
+mod plugin;
+mod shelf;
+
+pub use find::{Found, Status, find, status};
+pub use install::{Hear, InstallError, Tools, add, register, remove};
+pub use load::{Peered, load, warm};
+pub use peer::{Called, Peer, Ready, Source};
+pub use plugin::Plugin;
+pub use shelf::{PeerShelf, PythonHome, Shelved};
+
+/// Every peer, in the order of tables.
+pub const PEERS: &[&dyn Peer] = &[&blas::OPENBLAS, &blas::MKL, &blas::BLIS];
+
+/// The peer of that name: one of ours, or one that somebody put on the shelf.
+pub fn by_name(shelf: &PeerShelf, name: &str) -> Option<&'static dyn Peer> {
+    let known = PEERS.iter().copied().find(|peer| peer.name() == name);
+    known.or_else(|| Plugin::on(shelf, name))
+}
+
+/// Every peer of ours, and those that somebody put on the shelf.
+pub fn all(shelf: &PeerShelf) -> Vec<&'static dyn Peer> {
+    let mut all = PEERS.to_vec();
+    let is_new = |name: &&String| PEERS.iter().all(|peer| peer.name() != name.as_str());
+    let names = shelf.names();
+    all.extend(names.iter().filter(is_new).filter_map(|name| Plugin::on(shelf, name)));
+    all
+}

@@ -1,0 +1,72 @@
+//! Loading a peer in a worker.
+
+use crate::find::find;
+use crate::kernel::PeerKernel;
+use crate::{Found, Peer, PeerShelf, by_name};
+use proofmark_contract::Kernel;
+use proofmark_schema::{Case, Receipt};
+
+/// A peer that is loaded for a case.
+pub struct Peered {
+    /// What is called. It stays as long as the process, as the library does.
+    pub kernel: &'static dyn Kernel,
+    /// What the library says of itself.
+    pub receipt: Receipt,
+    /// A call with nothing to do.
+    pub empty: Option<&'static dyn Fn()>,
+}
+
+/// What keeps idle threads of the usual runtimes asleep instead of spinning beside the contender
+/// whose turn it is, and their counts as they are told.
+const QUIET: &[(&str, &str)] = &[
+    ("OMP_WAIT_POLICY", "passive"),
+    ("GOMP_SPINCOUNT", "0"),
+    ("KMP_BLOCKTIME", "0"),
+    ("OMP_DYNAMIC", "false"),
+    ("MKL_DYNAMIC", "FALSE"),
+];
+
+/// Loads a peer for a case.
+///
+/// # Errors
+/// Why it does not do the case, or cannot be loaded.
+pub fn load(shelf: &PeerShelf, name: &str, case: &Case, threads: usize) -> Result<Peered, String> {
+    let (peer, found) = present(shelf, name)?;
+    if !peer.has(&case.op) {
+        return Err(format!("`{name}` has no `{}`", case.op));
+    }
+    peer.supports(case).map_err(|reason| reason.to_string())?;
+    set_environment(peer);
+    let ready = peer.load(&found, case, threads)?;
+    let kernel = PeerKernel { name: peer.name(), summary: peer.summary(), ready };
+    let kernel: &'static PeerKernel = Box::leak(Box::new(kernel));
+    Ok(Peered {
+        kernel,
+        receipt: kernel.ready.receipt.clone(),
+        empty: kernel.ready.empty.as_deref(),
+    })
+}
+
+/// Lets a peer load what every case needs, so that this process can be copied; `false` if that
+/// would save nothing.
+///
+/// # Errors
+/// Why it cannot be loaded.
+pub fn warm(shelf: &PeerShelf, name: &str) -> Result<bool, String> {
+    let (peer, found) = present(shelf, name)?;
+    set_environment(peer);
+    peer.warm(&found)
+}
+
+fn present(shelf: &PeerShelf, name: &str) -> Result<(&'static dyn Peer, Found), String> {
+    let peer = by_name(shelf, name).ok_or_else(|| format!("there is no peer `{name}`"))?;
+    let found = find(peer, shelf).ok_or_else(|| format!("`{name}` is not on this machine"))?;
+    Ok((peer, found))
+}
+
+fn set_environment(peer: &dyn Peer) {
+    for (name, value) in QUIET.iter().chain(peer.environment()) {
+        // SAFETY: a worker has one thread when it loads a contender, so nobody reads meanwhile.
+        unsafe { std::env::set_var(name, value) };
+    }
+}

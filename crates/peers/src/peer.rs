@@ -1,0 +1,111 @@
+//! What a peer is, and what an adapter makes of a case.
+
+use crate::Found;
+use proofmark_contract::{Call, KernelError, Unsupported};
+use proofmark_schema::{Case, ErrorContract, Receipt};
+
+/// Another library.
+pub trait Peer: Sync {
+    /// Its name in ids: `peer/<name>`.
+    fn name(&self) -> &'static str;
+
+    /// One line: what it is.
+    fn summary(&self) -> &'static str;
+
+    /// The ops that it has an equal of; none: only it itself can tell.
+    fn ops(&self) -> &'static [&'static str];
+
+    /// Whether it may have an equal of an op.
+    fn has(&self, op: &str) -> bool {
+        self.ops().is_empty() || self.ops().contains(&op)
+    }
+
+    /// How it comes onto a machine.
+    fn source(&self) -> Source;
+
+    /// Names of its shared library where the system has it, best first.
+    fn system_names(&self) -> &'static [&'static str] {
+        &[]
+    }
+
+    /// Variables that its process must have before it is opened.
+    fn environment(&self) -> &'static [(&'static str, &'static str)] {
+        &[]
+    }
+
+    /// Whether it does this case; its op is one of [`Peer::ops`].
+    ///
+    /// # Errors
+    /// The reason why not, as a fragment.
+    fn supports(&self, case: &Case) -> Result<(), Unsupported>;
+
+    /// Loads what every case needs and no thread of it, so that copies of the process can be made
+    /// from there on; `false` if there is nothing that takes long.
+    ///
+    /// # Errors
+    /// Why it cannot be loaded.
+    fn warm(&self, found: &Found) -> Result<bool, String> {
+        let _ = found;
+        Ok(false)
+    }
+
+    /// Opens the library and makes it ready for calls on a case, in the worker.
+    ///
+    /// # Errors
+    /// Why it cannot be loaded, or does not do the case after all.
+    fn load(&self, found: &Found, case: &Case, threads: usize) -> Result<Ready, String>;
+}
+
+/// How a peer comes onto a machine.
+#[derive(Clone, Copy, Debug)]
+pub enum Source {
+    /// A shared library inside Python wheels; no interpreter is needed to run it.
+    Wheels {
+        /// Requirements, as `pip` takes them. Nothing is installed but these.
+        packages: &'static [&'static str],
+        /// How the library's file name begins.
+        library: &'static str,
+    },
+    /// A shared library inside an npm package.
+    Npm {
+        /// The package.
+        package: &'static str,
+        /// How the library's file name begins.
+        library: &'static str,
+    },
+    /// Python packages, in a virtual environment of their own.
+    Python {
+        /// Requirements, as `pip` takes them, with all that they need.
+        packages: &'static [&'static str],
+    },
+    /// A Rust crate, built as a plug-in with a lock file of its own.
+    Crate {
+        /// The crate's sources: path and text.
+        files: &'static [(&'static str, &'static str)],
+    },
+    /// Only from the system's own packages.
+    System {
+        /// The name of the Debian package.
+        debian: &'static str,
+    },
+}
+
+/// What is called with a call's operands.
+pub type Called = Box<dyn Fn(&mut Call<'_>) -> Result<(), KernelError>>;
+
+/// A case that a peer is ready to be called on. Everything here runs on the worker's own thread.
+pub struct Ready {
+    /// What the library says of itself.
+    pub receipt: Receipt,
+    /// What it promises.
+    pub contract: ErrorContract,
+    /// Gives it another number of threads; none if it has one only.
+    pub set_threads: Option<Box<dyn Fn(usize)>>,
+    /// One call.
+    pub run: Called,
+    /// Brings the last call's result into the outputs, after the clock has stopped: for libraries
+    /// that return results in memory of their own.
+    pub settle: Option<Called>,
+    /// The way into the library and back with nothing to do, for what a call itself costs.
+    pub empty: Option<Box<dyn Fn()>>,
+}

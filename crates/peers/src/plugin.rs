@@ -1,0 +1,268 @@
+//! Peers that are shared libraries with our C interface: `plugins/proofmark_peer.h`.
+
+use crate::open::Open;
+use crate::{Found, Peer, PeerShelf, Ready, Source};
+use proofmark_contract::{Call, KernelError, Unsupported};
+use proofmark_schema::wire::MAX_OPERANDS;
+use proofmark_schema::{Case, DType, ErrorContract, Receipt, Reproducibility};
+use proofmark_tensor::Tensor;
+use std::ffi::{CStr, CString, c_char, c_int, c_void};
+use std::ptr::null;
+
+/// The version of the interface.
+const ABI: u32 = 1;
+/// Bytes for a library's reason.
+const WHY_BYTES: usize = 512;
+
+#[repr(C)]
+#[derive(Clone, Copy)]
+struct RawOperand {
+    data: *mut c_void,
+    dtype: *const c_char,
+    shape: *const usize,
+    dims: usize,
+    row_stride: usize,
+}
+
+#[repr(C)]
+struct RawCall {
+    size: usize,
+    op: *const c_char,
+    dtype: *const c_char,
+    axes: usize,
+    axis_names: *const *const c_char,
+    axis_sizes: *const u64,
+    attributes: usize,
+    attribute_names: *const *const c_char,
+    attribute_values: *const *const c_char,
+    threads: usize,
+    inputs: usize,
+    outputs: usize,
+    operands: *const RawOperand,
+}
+
+type Asked = unsafe extern "C" fn(*const RawCall, *mut c_char, usize) -> c_int;
+
+#[repr(C)]
+#[derive(Clone, Copy)]
+struct RawPeer {
+    abi: u32,
+    size: u32,
+    version: *const c_char,
+    build: *const c_char,
+    isa: *const c_char,
+    supports: Asked,
+    run: Asked,
+    set_threads: Option<unsafe extern "C" fn(usize)>,
+}
+
+/// A peer that somebody put on the shelf and this program knows nothing else about.
+pub struct Plugin {
+    name: &'static str,
+}
+
+impl Plugin {
+    /// The peer of that name on the shelf.
+    pub fn on(shelf: &PeerShelf, name: &str) -> Option<&'static dyn Peer> {
+        shelf.read(name)?;
+        // Once for each peer of a process, so that it is like those that are built in.
+        let name: &'static str = Box::leak(name.to_owned().into_boxed_str());
+        Some(Box::leak(Box::new(Plugin { name })))
+    }
+}
+
+impl Peer for Plugin {
+    fn name(&self) -> &'static str {
+        self.name
+    }
+
+    fn summary(&self) -> &'static str {
+        "a library of your own, by its C interface"
+    }
+
+    fn ops(&self) -> &'static [&'static str] {
+        &[]
+    }
+
+    fn source(&self) -> Source {
+        Source::Crate { files: &[] }
+    }
+
+    fn supports(&self, _: &Case) -> Result<(), Unsupported> {
+        Ok(())
+    }
+
+    fn load(&self, found: &Found, case: &Case, threads: usize) -> Result<Ready, String> {
+        load(found, case, threads)
+    }
+}
+
+/// Opens the plug-in and asks it whether it does the case.
+pub(crate) fn load(found: &Found, case: &Case, threads: usize) -> Result<Ready, String> {
+    let library = Open::at(&found.library, false)?;
+    // SAFETY: the interface's one export, with its documented type.
+    let enter: unsafe extern "C" fn() -> *const RawPeer = unsafe { library.get("proofmark_peer")? };
+    // SAFETY: takes nothing; gives a structure that lives as long as the library.
+    let peer = unsafe { enter().as_ref() }.ok_or("it gives no description of itself")?;
+    if peer.abi != ABI || (peer.size as usize) < size_of::<RawPeer>() {
+        return Err(format!("it speaks version {} of the interface, not {ABI}", peer.abi));
+    }
+    let peer = *peer;
+    let words = Words::of(case);
+    ask(peer.supports, &words.call(threads, &[], 0))?;
+    if let Some(set_threads) = peer.set_threads {
+        // SAFETY: the interface's function, on the one thread that uses the library.
+        unsafe { set_threads(threads) };
+    }
+    let receipt = Receipt {
+        version: text(peer.version),
+        build: text(peer.build),
+        isa: text(peer.isa),
+        device: "cpu".to_owned(),
+        ..Receipt::default()
+    };
+    let set_threads = peer.set_threads.map(|set_threads| -> Box<dyn Fn(usize)> {
+        // SAFETY: as above.
+        Box::new(move |threads| unsafe { set_threads(threads) })
+    });
+    let run = move |call: &mut Call<'_>| {
+        let mut operands = [RawOperand::NONE; MAX_OPERANDS];
+        let tensors = call.inputs.iter().chain(call.outputs.iter());
+        let mut count = 0;
+        for (place, tensor) in operands.iter_mut().zip(tensors) {
+            *place = RawOperand::of(tensor);
+            count += 1;
+        }
+        let raw = words.call(call.threads, &operands[..count], call.inputs.len());
+        ask(peer.run, &raw).map_err(KernelError::Refused)
+    };
+    Ok(Ready {
+        receipt,
+        contract: ErrorContract { accumulate: DType::F32, reproducibility: Reproducibility::None },
+        set_threads,
+        run: Box::new(run),
+        settle: None,
+        empty: None,
+    })
+}
+
+fn ask(asked: Asked, call: &RawCall) -> Result<(), String> {
+    let mut why = [0u8; WHY_BYTES];
+    // SAFETY: a function of the interface with a call whose pointers are valid until it returns,
+    // and room for so many bytes of words.
+    let answer = unsafe { asked(call, why.as_mut_ptr().cast(), WHY_BYTES) };
+    if answer == 0 {
+        return Ok(());
+    }
+    let words = CStr::from_bytes_until_nul(&why).map(|words| words.to_string_lossy().into_owned());
+    Err(words.ok().filter(|words| !words.is_empty()).unwrap_or(format!("it returned {answer}")))
+}
+
+fn text(words: *const c_char) -> String {
+    if words.is_null() {
+        return "unknown".to_owned();
+    }
+    // SAFETY: the interface gives texts that end in 0 and live as long as the library.
+    unsafe { CStr::from_ptr(words) }.to_string_lossy().into_owned()
+}
+
+/// The words of a case as C reads them, kept for every call on it.
+struct Words {
+    op: CString,
+    dtype: CString,
+    _names: Vec<CString>,
+    axis_names: Vec<*const c_char>,
+    axis_sizes: Vec<u64>,
+    attribute_names: Vec<*const c_char>,
+    attribute_values: Vec<*const c_char>,
+}
+
+impl Words {
+    fn of(case: &Case) -> Words {
+        let mut kept = Vec::new();
+        let mut keep = |text: &str| {
+            kept.push(CString::new(text).unwrap_or_default());
+            kept.last().map_or(null(), |text| text.as_ptr())
+        };
+        let axis_names = case.axes.iter().map(|(name, _)| keep(name)).collect();
+        let attribute_names = case.attrs.iter().map(|(name, _)| keep(name)).collect();
+        let attribute_values =
+            case.attrs.iter().map(|(_, value)| keep(&value.to_string())).collect();
+        Words {
+            op: CString::new(case.op.as_str()).unwrap_or_default(),
+            dtype: CString::new(case.dtype.name()).unwrap_or_default(),
+            axis_names,
+            axis_sizes: case.axes.iter().map(|(_, size)| *size).collect(),
+            attribute_names,
+            attribute_values,
+            _names: kept,
+        }
+    }
+
+    fn call(&self, threads: usize, operands: &[RawOperand], inputs: usize) -> RawCall {
+        RawCall {
+            size: size_of::<RawCall>(),
+            op: self.op.as_ptr(),
+            dtype: self.dtype.as_ptr(),
+            axes: self.axis_sizes.len(),
+            axis_names: self.axis_names.as_ptr(),
+            axis_sizes: self.axis_sizes.as_ptr(),
+            attributes: self.attribute_names.len(),
+            attribute_names: self.attribute_names.as_ptr(),
+            attribute_values: self.attribute_values.as_ptr(),
+            threads,
+            inputs,
+            outputs: operands.len() - inputs,
+            operands: if operands.is_empty() { null() } else { operands.as_ptr() },
+        }
+    }
+}
+
+impl RawOperand {
+    const NONE: RawOperand = RawOperand {
+        data: std::ptr::null_mut(),
+        dtype: null(),
+        shape: null(),
+        dims: 0,
+        row_stride: 0,
+    };
+
+    fn of(tensor: &Tensor) -> RawOperand {
+        let shape = tensor.layout.shape.as_slice();
+        RawOperand {
+            data: tensor.base().cast(),
+            dtype: c_name(tensor.dtype).as_ptr(),
+            shape: shape.as_ptr(),
+            dims: shape.len(),
+            row_stride: tensor.layout.row_stride,
+        }
+    }
+}
+
+fn c_name(dtype: DType) -> &'static CStr {
+    match dtype {
+        DType::F64 => c"f64",
+        DType::F32 => c"f32",
+        DType::F16 => c"f16",
+        DType::Bf16 => c"bf16",
+        DType::F8e4m3 => c"f8e4m3",
+        DType::F8e5m2 => c"f8e5m2",
+        DType::I8 => c"i8",
+        DType::U8 => c"u8",
+        DType::I32 => c"i32",
+        DType::U32 => c"u32",
+        DType::I64 => c"i64",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn element_types_have_the_same_name_in_c() {
+        for dtype in DType::ALL {
+            assert_eq!(c_name(dtype).to_str(), Ok(dtype.name()));
+        }
+    }
+}

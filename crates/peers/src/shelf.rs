@@ -1,0 +1,108 @@
+//! The folder where peers are kept, and what is written down about each.
+
+use serde::{Deserialize, Serialize};
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+/// The name of the note in a peer's folder. It is written last: without it a folder is rubbish.
+const NOTE: &str = "peer.json";
+
+/// A folder with a folder for each peer.
+#[derive(Clone, Debug)]
+pub struct PeerShelf {
+    folder: PathBuf,
+}
+
+/// A peer on the shelf.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Shelved {
+    /// The version of what was installed.
+    pub version: String,
+    /// The file to open: the library, the plug-in, or the interpreter's library.
+    pub library: PathBuf,
+    /// The interpreter and its packages, for Python peers.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub python: Option<PythonHome>,
+}
+
+/// An interpreter with the packages of a peer.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PythonHome {
+    /// Where the interpreter's own library of modules is installed.
+    pub prefix: PathBuf,
+    /// Folders of packages, in order.
+    pub packages: Vec<PathBuf>,
+}
+
+impl PeerShelf {
+    /// The shelf in a folder, which need not exist yet.
+    pub fn new(folder: impl Into<PathBuf>) -> PeerShelf {
+        PeerShelf { folder: folder.into() }
+    }
+
+    /// The folder.
+    pub fn folder(&self) -> &Path {
+        &self.folder
+    }
+
+    /// The folder of one peer.
+    pub fn place(&self, name: &str) -> PathBuf {
+        self.folder.join(name)
+    }
+
+    /// What is written down about a peer; none if it is not there, or was never finished.
+    pub fn read(&self, name: &str) -> Option<Shelved> {
+        let text = fs::read(self.place(name).join(NOTE)).ok()?;
+        let shelved: Shelved = serde_json::from_slice(&text).ok()?;
+        shelved.library.is_file().then_some(shelved)
+    }
+
+    /// The names of the folders, in order.
+    pub(crate) fn names(&self) -> Vec<String> {
+        let folders = fs::read_dir(&self.folder).into_iter().flatten().flatten();
+        let mut names: Vec<String> =
+            folders.filter_map(|folder| folder.file_name().into_string().ok()).collect();
+        names.sort_unstable();
+        names
+    }
+
+    /// Writes the note that makes a peer's folder count.
+    pub(crate) fn write(&self, name: &str, shelved: &Shelved) -> io::Result<()> {
+        let folder = self.place(name);
+        fs::create_dir_all(&folder)?;
+        let text = serde_json::to_vec_pretty(shelved)?;
+        fs::write(folder.join("peer.json.new"), text)?;
+        fs::rename(folder.join("peer.json.new"), folder.join(NOTE))
+    }
+
+    /// Removes a peer's folder; whether there was one.
+    pub(crate) fn clear(&self, name: &str) -> io::Result<bool> {
+        match fs::remove_dir_all(self.place(name)) {
+            Ok(()) => Ok(true),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
+            Err(error) => Err(error),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_folder_counts_only_with_its_note_and_library() {
+        let folder = tempfile::tempdir().unwrap();
+        let shelf = PeerShelf::new(folder.path());
+        assert_eq!(shelf.read("blas"), None);
+        let library = folder.path().join("libblas.so");
+        let shelved = Shelved { version: "1.2".to_owned(), library: library.clone(), python: None };
+        shelf.write("blas", &shelved).unwrap();
+        assert_eq!(shelf.read("blas"), None, "the library is not there");
+        fs::write(&library, "").unwrap();
+        assert_eq!(shelf.read("blas"), Some(shelved));
+        assert!(shelf.clear("blas").unwrap());
+        assert_eq!(shelf.read("blas"), None);
+        assert!(!shelf.clear("blas").unwrap());
+    }
+}
