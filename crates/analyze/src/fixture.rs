@@ -42,6 +42,7 @@ pub(crate) fn timed(contender: &str, arm: u32, wall_ns: f64) -> Record {
         limits: None,
         comparison: None,
         conditions: None,
+        best_peer: None,
         slices: SliceSpan { race: 0, arm },
     };
     Record {

@@ -66,6 +66,9 @@ pub struct Ran {
     /// Processor time that the kernel accounts to the whole process meanwhile, priming included;
     /// 0 where it does not say.
     pub used_ns: u64,
+    /// Processor time that it used since its last batch, when it was not its turn; 0 where the
+    /// kernel does not say.
+    pub idle_ns: u64,
     /// Involuntary switches of the calling thread.
     pub switches: u32,
     /// Page faults of the calling thread.
@@ -87,6 +90,8 @@ pub struct Worker {
     page: Mapping,
     limits: Limits,
     operands: Vec<Attached>,
+    /// Its processor time when its last batch ended.
+    rested_ns: Option<u64>,
     has_ended: bool,
 }
 
@@ -99,9 +104,16 @@ impl Worker {
         limits: Limits,
     ) -> Result<Worker, Fault> {
         let (page, file) = make_page().map_err(|error| Fault::world("making a page", error))?;
-        let operands = Vec::new();
-        let mut worker =
-            Worker { process, channel, output, page, limits, operands, has_ended: false };
+        let mut worker = Worker {
+            process,
+            channel,
+            output,
+            page,
+            limits,
+            operands: Vec::new(),
+            rested_ns: None,
+            has_ended: false,
+        };
         let greeting = FORMAT_VERSION.to_string();
         match worker.ask(greeting.as_bytes(), &[file.as_fd()])? {
             FromWorker::Ready { format: FORMAT_VERSION } => Ok(worker),
@@ -351,7 +363,12 @@ impl Worker {
         let start_ns = monotonic_ns();
         self.hand_over(turn::WORKER)?;
         let outer_ns = monotonic_ns() - start_ns;
-        let used = self.process.cpu_ns().zip(used_before);
+        let used_after = self.process.cpu_ns();
+        let since = |later: Option<u64>, earlier: Option<u64>| {
+            later.zip(earlier).map_or(0, |(later, earlier)| later.saturating_sub(earlier))
+        };
+        let idle_ns = since(used_before, self.rested_ns);
+        self.rested_ns = used_after;
         let page = page_of(&self.page);
         if page.status.load(Relaxed) != status::OK {
             let answer = self.answer()?;
@@ -362,7 +379,8 @@ impl Worker {
             wall_ns: page.wall_ns.load(Relaxed),
             cpu_ns: page.cpu_ns.load(Relaxed),
             outer_ns,
-            used_ns: used.map_or(0, |(after, before)| after.saturating_sub(before)),
+            used_ns: since(used_after, used_before),
+            idle_ns,
             switches: page.switches.load(Relaxed),
             faults: page.faults.load(Relaxed),
             allocations: page.allocations.load(Relaxed),
@@ -407,6 +425,8 @@ impl Worker {
 
     /// Sends a datagram, hands the turn over and takes the answer.
     fn ask(&mut self, text: &[u8], files: &[BorrowedFd<'_>]) -> Result<FromWorker, Fault> {
+        // What it does for a message is not done behind anybody's back.
+        self.rested_ns = None;
         match self.channel.send(text, files) {
             Ok(()) => {}
             // A worker that has closed its end is dying: the wait says how.

@@ -12,7 +12,7 @@ use proofmark_schema::plan::{Item, Plan};
 use proofmark_schema::proof::{Proof, Refusal};
 use proofmark_schema::race::Race;
 use proofmark_schema::record::{Judged, Performance, Record, SliceSpan};
-use proofmark_schema::{Cache, ContenderId, FORMAT_VERSION, Isa, Outcome, Receipt};
+use proofmark_schema::{Cache, ContenderId, FORMAT_VERSION, Family, Isa, Outcome, Receipt};
 use proofmark_store::{ItemEntry, RunWriter, Store};
 
 /// How much time each cell of a table is given.
@@ -212,6 +212,8 @@ pub(crate) fn refused_while_measured(mut proof: Proof, fault: &RaceFault) -> Pro
     proof
 }
 
+const CONFIDENCE: f64 = 0.95;
+
 pub(crate) fn performance(
     race: &Race,
     arm: usize,
@@ -219,7 +221,6 @@ pub(crate) fn performance(
     item: &Item,
     proven: &Proven<'_>,
 ) -> Option<Performance> {
-    const CONFIDENCE: f64 = 0.95;
     let slices: Vec<_> = race.slices.iter().filter(|s| s.arm == arm as u32).collect();
     let calls: u64 = slices.iter().map(|slice| u64::from(slice.calls)).sum();
     let allocations: u64 = slices.iter().map(|slice| u64::from(slice.allocations)).sum();
@@ -249,9 +250,21 @@ pub(crate) fn performance(
         allocated_bytes_per_call: Some(per_call(bytes)),
         limits: Some(limits),
         comparison: if arm == 0 { None } else { compare(race, 0, arm as u32, CONFIDENCE) },
+        best_peer: best_peer(race)
+            .filter(|&best| best != arm as u32)
+            .and_then(|best| compare(race, best, arm as u32, CONFIDENCE)),
         conditions: Some(conditions(race)),
         slices: SliceSpan { race: item.index, arm: arm as u32 },
     })
+}
+
+/// The arm of the fastest peer.
+fn best_peer(race: &Race) -> Option<u32> {
+    let arms = (0..race.arms.len() as u32).zip(&race.arms);
+    let peers = arms.filter(|(_, who)| who.family == Family::Peer);
+    let timed =
+        peers.filter_map(|(arm, _)| Some((arm, time_of_call(race, arm, CONFIDENCE)?.estimate)));
+    timed.min_by(|a, b| a.1.total_cmp(&b.1)).map(|(arm, _)| arm)
 }
 
 pub(crate) fn record(

@@ -32,6 +32,24 @@ pub enum EngineError {
         /// All kernels of the op.
         known: String,
     },
+    /// There is no such peer.
+    #[error("there is no peer `{name}`")]
+    UnknownPeer {
+        /// What was asked for.
+        name: String,
+        /// The nearest peer.
+        nearest: Option<String>,
+        /// All peers.
+        known: String,
+    },
+    /// The peer is not on this machine.
+    #[error("ABSENT: peer/{name} is not on this machine")]
+    AbsentPeer {
+        /// Its name.
+        name: String,
+        /// How to get it.
+        hint: String,
+    },
     /// A sweep cannot be read.
     #[error("`{part}` is not a sweep: {expected}")]
     Sweep {
@@ -163,6 +181,11 @@ impl EngineError {
                 Some(format!("did you mean `native/{nearest}`?"))
             }
             EngineError::UnknownKernel { known, .. } => Some(format!("kernels: {known}")),
+            EngineError::UnknownPeer { nearest: Some(nearest), .. } => {
+                Some(format!("did you mean `peer/{nearest}`?"))
+            }
+            EngineError::UnknownPeer { known, .. } => Some(format!("peers: {known}")),
+            EngineError::AbsentPeer { hint, .. } => Some(hint.clone()),
             EngineError::Sweep { .. } => {
                 Some("write `--sweep 'b=16,32 s=256:2048:*2 d=768'`".to_owned())
             }
@@ -225,6 +248,7 @@ impl EngineError {
             EngineError::Store(StoreError::Changed { .. }) => Some(Severity::Integrity),
             EngineError::Build { .. } | EngineError::NoGreeting { .. } => Some(Severity::Crashed),
             EngineError::Store(_)
+            | EngineError::AbsentPeer { .. }
             | EngineError::Suite { .. }
             | EngineError::OtherFormat { .. }
             | EngineError::Command { .. }

@@ -21,6 +21,9 @@ pub fn isa_cap(cap: Option<&str>) -> Result<Isa, EngineError> {
     Ok(cap)
 }
 
+/// Operations of a case up to which the scalar path enters without being named.
+const SCALAR_FLOPS: u64 = 1_000_000_000;
+
 /// The contenders that a set of patterns admits under a cap.
 #[derive(Clone, Debug)]
 pub struct Roster {
@@ -96,6 +99,15 @@ impl Roster {
         for (id, kernel, isa) in self.kernels(entry) {
             if threads == 1 && kernel.is_parallel() && entry.kernels.len() > 1 {
                 absent.push((id, "one thread: it would only run its serial part".to_owned()));
+                continue;
+            }
+            // Named by a star only, the reference does not hold everybody up for minutes.
+            let is_named = self.patterns.iter().any(|pattern| {
+                pattern.split('@').next() == Some(&format!("native/{}", kernel.name()))
+            });
+            if isa == Isa::Scalar && !is_named && entry.op.work(case).flops > SCALAR_FLOPS {
+                let reason = format!("it would take seconds a call: name native/{}", kernel.name());
+                absent.push((id, reason));
                 continue;
             }
             match kernel.supports(case, isa) {

@@ -153,6 +153,7 @@ fn run_trial(
         }
     }
     let mut watch = Watch::default();
+    let mut rest = Rest::new(arms);
     for number in 0..pace.blocks {
         watch.read(heat, race, trial, number);
         let block = pace.block(stream);
@@ -163,9 +164,11 @@ fn run_trial(
             let calls = pace.calls[arm];
             let ran = heat.batch(arm, block.prime, calls)?;
             believable(race, arm, &ran)?;
+            rest.note(arm, &ran);
             race.slices.push(slice(trial, number, position as u32, arm as u32, calls, &ran));
         }
     }
+    rest.check(race)?;
     for arm in 0..arms {
         race.checked += heat.verify(arm, pace.calls[arm])?;
         race.peak_bytes[arm] = race.peak_bytes[arm].max(heat.peak_bytes(arm));
@@ -181,6 +184,48 @@ fn believable(race: &Race, arm: usize, ran: &Ran) -> Result<(), RaceFault> {
     let (claimed, outer) = (ran.wall_ns, ran.outer_ns);
     let reason = format!("claims a batch of {claimed} ns that took {outer} ns in all");
     Err(RaceFault { arm, contender: race.arms[arm].to_string(), reason })
+}
+
+/// Share of the others' time that an arm may use while it is not its turn, and what it may use in
+/// any case: threads of its own take a moment to fall asleep.
+const IDLE_SHARE: f64 = 0.2;
+const IDLE_NS: u64 = 1_000_000;
+
+/// What each arm did while others ran.
+struct Rest {
+    idle_ns: Vec<u64>,
+    /// Time of the arms' turns.
+    turns_ns: Vec<u64>,
+}
+
+impl Rest {
+    fn new(arms: usize) -> Rest {
+        Rest { idle_ns: vec![0; arms], turns_ns: vec![0; arms] }
+    }
+
+    fn note(&mut self, arm: usize, ran: &Ran) {
+        self.idle_ns[arm] += ran.idle_ns;
+        self.turns_ns[arm] += ran.outer_ns;
+    }
+
+    /// An arm whose threads spin while it should sleep takes its share of the others' processor.
+    fn check(&self, race: &Race) -> Result<(), RaceFault> {
+        let all: u64 = self.turns_ns.iter().sum();
+        for (arm, (&idle, turns)) in self.idle_ns.iter().zip(&self.turns_ns).enumerate() {
+            let others = (all - turns) as f64;
+            if idle > IDLE_NS && idle as f64 > IDLE_SHARE * others {
+                let reason = format!(
+                    "its threads used {} ms of processor time in the {} ms of the others' turns: \
+                     they do not sleep when idle",
+                    idle / 1_000_000,
+                    (all - turns) / 1_000_000
+                );
+                let contender = race.arms[arm].to_string();
+                return Err(RaceFault { arm, contender, reason });
+            }
+        }
+        Ok(())
+    }
 }
 
 /// Slices that a batch which is to be accounted for is long, and what a hand-over may use.

@@ -35,6 +35,8 @@ enum Trick {
     Overclaims,
     /// Claims half of the time that passed.
     Underclaims,
+    /// Has threads that do not sleep while others run.
+    Spins,
     /// Leaves a wrong output.
     Wrong,
 }
@@ -110,6 +112,8 @@ impl Heat for Arms<'_, '_> {
             cpu_ns: wall as u64,
             outer_ns: (end - start + 5_000.0) as u64,
             used_ns: (end - start) as u64,
+            // A thread that spins has used what others took since.
+            idle_ns: if trick == Trick::Spins { wall as u64 } else { 0 },
             switches: 0,
             faults: 0,
             allocations: 0,
@@ -243,6 +247,7 @@ fn an_arm_that_dies_lies_or_errs_is_named() {
         (Trick::DiesIn(2), "died"),
         (Trick::Overclaims, "claims a batch"),
         (Trick::Underclaims, "does not measure its calls"),
+        (Trick::Spins, "do not sleep when idle"),
         (Trick::Wrong, "timed output"),
     ] {
         let arms = [(1_000.0, Trick::None), (1_000.0, trick)];

@@ -46,6 +46,7 @@ fn record(contender: &str, wall_ns: f64, arm: u32) -> Record {
         limits: Some(Limits { flops_per_second: 4e10, bytes_per_second: 1e10, bound_ns: 6000.0 }),
         comparison: None,
         conditions: None,
+        best_peer: None,
         slices: SliceSpan { race: 0, arm },
     };
     Record {

@@ -23,6 +23,13 @@ pub fn flat_record(record: &Record) -> Value {
     put("threads", json!(record.threads));
     put("isa", isa(record));
     put("isolation", json!(record.isolation));
+    put("version", json!(record.receipt.version));
+    put("build", json!(record.receipt.build));
+    put("own_isa", json!(record.receipt.isa));
+    put("threads_used", json!(record.receipt.threads));
+    put("empty_call_ns", json!(record.receipt.empty_call_ns));
+    put("result_memory", json!(record.receipt.memory));
+    put("packed_outside", json!(record.receipt.prepared_outside));
     for metric in METRICS {
         put(metric.name, number(metric.of(record)));
     }
@@ -42,6 +49,7 @@ fn put_performance(flat: &mut Map<String, Value>, record: &Record) {
     let performance = record.judged.performance();
     let wall = performance.map(|performance| performance.wall_ns);
     let comparison = performance.and_then(|performance| performance.comparison.as_ref());
+    let peer = performance.and_then(|performance| performance.best_peer.as_ref());
     let conditions = performance.and_then(|performance| performance.conditions.as_ref());
     let ratio = comparison.map(|comparison| comparison.ratio);
     let part = |interval: Option<Interval>, part: fn(&Interval) -> f64, scale: f64| {
@@ -56,6 +64,11 @@ fn put_performance(flat: &mut Map<String, Value>, record: &Record) {
         ("ratio_high", part(ratio, |i| i.high, 1.0)),
         ("against", json!(comparison.map(|comparison| &comparison.against))),
         ("verdict", json!(comparison.map(|comparison| comparison.verdict.name()))),
+        ("best_peer", json!(peer.map(|comparison| &comparison.against))),
+        ("best_peer_ratio", part(peer.map(|of| of.ratio), |i| i.estimate, 1.0)),
+        ("best_peer_ratio_low", part(peer.map(|of| of.ratio), |i| i.low, 1.0)),
+        ("best_peer_ratio_high", part(peer.map(|of| of.ratio), |i| i.high, 1.0)),
+        ("best_peer_verdict", json!(peer.map(|comparison| comparison.verdict.name()))),
         ("trials", json!(performance.map(|performance| performance.trials))),
         ("cache", json!(record.memory.cache)),
         ("cache_achieved", json!(performance.map(|performance| performance.cache.achieved))),

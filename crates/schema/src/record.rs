@@ -58,6 +58,9 @@ pub struct Performance {
     /// What the machine did meanwhile; left out in records of format 1.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub conditions: Option<Conditions>,
+    /// Against the fastest peer of the same race, where there was one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub best_peer: Option<Comparison>,
     /// The raw slices.
     pub slices: SliceSpan,
 }

@@ -35,6 +35,22 @@ impl Store {
         }
     }
 
+    /// A small file beside the runs; none if it is not there or cannot be read.
+    pub fn read_file(&self, name: &str) -> Option<Vec<u8>> {
+        fs::read(self.root.join(name)).ok()
+    }
+
+    /// Writes a small file beside the runs, whole or not at all.
+    ///
+    /// # Errors
+    /// If it cannot be written.
+    pub fn write_file(&self, name: &str, bytes: &[u8]) -> Result<(), StoreError> {
+        let (place, new) = (self.root.join(name), self.root.join(format!("{name}.new")));
+        fs::create_dir_all(&self.root).map_err(StoreError::io("make", &self.root))?;
+        fs::write(&new, bytes).map_err(StoreError::io("write", &new))?;
+        fs::rename(&new, &place).map_err(StoreError::io("write", &place))
+    }
+
     /// Where the runs lie.
     pub fn runs(&self) -> PathBuf {
         self.root.join("runs")

@@ -115,7 +115,8 @@ impl Bench {
         };
         progress.finish();
         let findings = findings(&records);
-        print_document(self.format, &reports::bench(&records, &findings))?;
+        let absent = plan.as_ref().map_or(&[][..], |plan| &plan.absent);
+        print_document(self.format, &reports::bench(&records, &findings, absent))?;
         if !self.quiet {
             let folder = store.runs().join(&run);
             say(&format!("run {run} is kept in {}", folder.display()));

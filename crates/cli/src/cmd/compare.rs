@@ -111,6 +111,7 @@ impl Compare {
             same_margin: self.margin / 100.0,
             seconds: self.seconds,
             cap,
+            shelf: shelf(),
         };
         let progress = Progress::new(self.quiet);
         let store = self.store.open()?;

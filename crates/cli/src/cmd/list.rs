@@ -1,10 +1,15 @@
 //! `proofmark list`: what there is.
 
+use super::{StorePath, cap, here, shelf};
 use crate::exit;
 use crate::output::{Failure, Format, print_document};
 use clap::{Args, ValueEnum};
-use proofmark_engine::{AttributeKind, Entry, SIZES, Suite, find_op, ops};
-use proofmark_report::reports::{self, ListedAxis, ListedKernel, ListedOp, ListedSize};
+use proofmark_engine::{
+    AttributeKind, Covered, Entry, Known, SIZES, Suite, coverage, find_op, ops, peers,
+};
+use proofmark_report::reports::{
+    self, CoverageRow, ListedAxis, ListedKernel, ListedOp, ListedSize,
+};
 
 /// Arguments of `list`.
 #[derive(Args)]
@@ -15,6 +20,11 @@ pub(crate) struct List {
     /// Only this op
     #[arg(long)]
     op: Option<String>,
+    /// Every op against every kernel and peer: proven, unsupported, absent
+    #[arg(long, conflicts_with = "what")]
+    coverage: bool,
+    #[command(flatten)]
+    store: StorePath,
     /// How results are written
     #[arg(long, value_enum, default_value_t = Format::Table)]
     format: Format,
@@ -30,7 +40,36 @@ pub(crate) enum What {
 
 impl List {
     pub(crate) fn run(&self) -> Result<u8, Failure> {
+        if self.coverage {
+            return self.list_coverage();
+        }
         list(self.what, self.op.as_deref(), self.format)
+    }
+
+    fn list_coverage(&self) -> Result<u8, Failure> {
+        let only = self.op.as_deref().map(find_op).transpose()?;
+        let all = coverage(&self.store.open()?, &here()?.program, &shelf(), cap()?);
+        let wanted = all.iter().filter(|one| only.is_none_or(|only| only.op.name() == one.op));
+        let row = |one: &Covered| CoverageRow {
+            op: one.op.to_owned(),
+            contender: one.contender.to_string(),
+            states: one
+                .known
+                .iter()
+                .map(|(dtype, known)| (dtype.to_string(), word(*known)))
+                .collect(),
+        };
+        let rows: Vec<CoverageRow> = wanted.map(row).collect();
+        print_document(self.format, &reports::coverage(&rows))?;
+        Ok(exit::PASS)
+    }
+}
+
+fn word(known: Known) -> String {
+    match known {
+        Known::Judged(outcome) => outcome.name().to_owned(),
+        Known::NotYet => "NOT_YET".to_owned(),
+        Known::Absent => "ABSENT".to_owned(),
     }
 }
 
@@ -74,6 +113,11 @@ fn listed_op(entry: &Entry) -> ListedOp {
             })
             .collect(),
         attributes: entry.op.attributes().iter().map(attribute).collect(),
+        peers: peers::PEERS
+            .iter()
+            .filter(|peer| peer.has(entry.op.name()))
+            .map(|peer| peer.name().to_owned())
+            .collect(),
         dtypes: entry.op.dtypes().iter().map(ToString::to_string).collect(),
         kernels: entry
             .kernels

@@ -1,11 +1,11 @@
 //! `proofmark prove`: kernels through the gate.
 
-use super::{DEFAULT_SEED, arena, cap, shelf};
+use super::{DEFAULT_SEED, StorePath, arena, cap, here, shelf};
 use crate::exit;
 use crate::output::{Failure, Format, print_document};
 use crate::progress::Progress;
 use clap::Args;
-use proofmark_engine::{Certified, ProveRequest, prove};
+use proofmark_engine::{Certified, ProveRequest, keep_proofs, prove};
 use proofmark_report::reports::{self, ProveRow};
 use proofmark_schema::proof::Proof;
 use proofmark_schema::{DType, Outcome};
@@ -31,6 +31,8 @@ pub(crate) struct Prove {
     /// Seed of the inputs
     #[arg(long, default_value_t = DEFAULT_SEED)]
     seed: u64,
+    #[command(flatten)]
+    store: StorePath,
     /// How results are written
     #[arg(long, value_enum, default_value_t = Format::Table)]
     format: Format,
@@ -53,6 +55,7 @@ impl Prove {
         let progress = Progress::new(self.quiet);
         let certified = prove(&arena()?, &request, &progress)?;
         progress.finish();
+        keep_proofs(&self.store.open()?, &here()?.program, &request.shelf, &certified)?;
         let rows: Vec<ProveRow> = certified.iter().filter_map(row).collect();
         print_document(self.format, &reports::prove(&rows))?;
         Ok(exit::of_outcomes(certified.iter().map(|certified| certified.outcome)))

@@ -13,6 +13,7 @@ use crate::{Arm, EngineError, Roster, Source, find_op, nearest};
 use bout::Bout;
 use family::two_rounds;
 use proofmark_contract::{Entry, check_case, complete_case};
+use proofmark_peers::{PeerShelf, Status};
 use proofmark_schema::decision::{CaseDecision, Standing};
 use proofmark_schema::finding::Severity;
 use proofmark_schema::plan::{Item, Plan};
@@ -50,6 +51,8 @@ pub struct CompareRequest {
     pub seconds: f64,
     /// Highest path.
     pub cap: Isa,
+    /// Where peers are.
+    pub shelf: PeerShelf,
 }
 
 /// How a comparison ended.
@@ -81,7 +84,7 @@ pub fn compare(programs: &Programs<'_>, request: &CompareRequest) -> Result<Comp
     if stands[0].program.is_some() && stands[0].program == stands[1].program && who[0] == who[1] {
         notes.push("both arms are the same program, byte for byte".to_owned());
     }
-    known(&request.arms, &cases, &who)?;
+    known(&request.arms, &cases, &who, &request.shelf)?;
     let plan = plan(&cases, &who, request);
     let id = uuid::Uuid::now_v7().to_string();
     let facts = proofmark_machine::facts(request.cap);
@@ -152,8 +155,12 @@ fn known(
     arms: &[Arm; 2],
     cases: &[(&'static Entry, Case)],
     who: &[ContenderId; 2],
+    shelf: &PeerShelf,
 ) -> Result<(), EngineError> {
     for (arm, who) in arms.iter().zip(who) {
+        if who.family == Family::Peer {
+            present(shelf, &who.name)?;
+        }
         let is_ours = arm.source == Source::Here && who.family == Family::Native;
         let lacking = cases.iter().find(|(entry, _)| entry.kernel(&who.name).is_none());
         if let Some((entry, _)) = lacking.filter(|_| is_ours) {
@@ -167,6 +174,22 @@ fn known(
         }
     }
     Ok(())
+}
+
+/// The peer must be one, and be on this machine.
+fn present(shelf: &PeerShelf, name: &str) -> Result<(), EngineError> {
+    let known = proofmark_peers::all(shelf);
+    let names: Vec<&str> = known.iter().map(|peer| peer.name()).collect();
+    let peer = known.iter().find(|peer| peer.name() == name);
+    let peer = peer.ok_or_else(|| EngineError::UnknownPeer {
+        name: name.to_owned(),
+        nearest: nearest(name, &names).map(str::to_owned),
+        known: names.join(", "),
+    })?;
+    match proofmark_peers::status(*peer, shelf) {
+        Status::Ready(_) => Ok(()),
+        Status::Absent(hint) => Err(EngineError::AbsentPeer { name: name.to_owned(), hint }),
+    }
 }
 
 /// Item `i` screens case `i`; item `n + i` confirms it, if it must be.

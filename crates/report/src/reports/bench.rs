@@ -4,24 +4,26 @@ use crate::document::{Cell, Column, Document, Emphasis};
 use crate::flat::{flat_record, metric};
 use crate::plain::{percent, ratio, threads, time};
 use proofmark_analyze::{Band, Winner, winner};
-use proofmark_schema::Memory;
 use proofmark_schema::finding::{Finding, Severity};
 use proofmark_schema::memory::state_word;
+use proofmark_schema::plan::Absence;
 use proofmark_schema::quantity::{Bytes, Nanos, three_digits};
 use proofmark_schema::record::{Performance, Record};
+use proofmark_schema::{DType, Family, Memory};
 use serde_json::json;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 
 /// Efficiency above which the number itself is suspicious.
 const SUSPICIOUS_PERCENT: f64 = 105.0;
 
-const COLUMNS: [Column; 11] = [
+const COLUMNS: [Column; 12] = [
     Column::left("shape", 0),
     Column::left("contender", 0),
     Column::left("outcome", 3),
     Column::right("time", 0),
     Column::right("× first [interval]", 2),
+    Column::right("× best peer", 2),
     Column::left("verdict", 4),
     Column::right("efficiency", 1),
     Column::right("GFLOP/s", 5),
@@ -30,13 +32,17 @@ const COLUMNS: [Column; 11] = [
     Column::right("allocations", 8),
 ];
 
-/// The document of a bench.
-pub fn bench(records: &[Record], findings: &[Finding]) -> Document {
+/// The column that only tables with peers have.
+const BEST_PEER: usize = 5;
+
+/// The document of a bench, with who could not enter and why.
+pub fn bench(records: &[Record], findings: &[Finding], absent: &[Absence]) -> Document {
     let run = records.first().map(|record| record.run.as_str());
     let data = json!({
         "run": run,
         "records": records.iter().map(flat_record).collect::<Vec<_>>(),
         "findings": findings,
+        "absent": absent,
     });
     let mut document = Document::new(format!("Bench {}", run.unwrap_or("")), data, "records");
     if records.is_empty() {
@@ -56,6 +62,11 @@ pub fn bench(records: &[Record], findings: &[Finding]) -> Document {
             any_winner |= winner.best.is_some();
             rows.extend(cell.iter().map(|record| row(record, &winner)));
         }
+        let mut columns = COLUMNS.to_vec();
+        if table.iter().all(|record| record.contender.family != Family::Peer) {
+            columns.remove(BEST_PEER);
+            rows.iter_mut().for_each(|row| drop(row.remove(BEST_PEER)));
+        }
         let first = table[0];
         let Memory { cache, pages } = first.memory;
         let mut title =
@@ -63,8 +74,9 @@ pub fn bench(records: &[Record], findings: &[Finding]) -> Document {
         if first.memory != Memory::default() {
             let _ = write!(title, ", caches {cache}, pages {pages}");
         }
-        document.table(title, &COLUMNS, rows);
+        document.table(title, &columns, rows);
         document.note(fairness(table));
+        introductions(table).into_iter().for_each(|line| document.note(line));
         if let Some(text) = disturbances(table, findings) {
             document.note(text);
         }
@@ -72,6 +84,7 @@ pub fn bench(records: &[Record], findings: &[Finding]) -> Document {
     if any_winner {
         document.note("* fastest: its interval stands clear of every other's");
     }
+    push_absences(&mut document, absent);
     push_findings(&mut document, records, findings);
     document
 }
@@ -121,6 +134,7 @@ fn row(record: &Record, winner: &Winner) -> Vec<Cell> {
         outcome,
         spent,
         against,
+        best_peer(record),
         cell(comparison.map(|comparison| comparison.verdict.name().to_owned())),
         efficiency(record),
         rate("gflops"),
@@ -128,6 +142,16 @@ fn row(record: &Record, winner: &Winner) -> Vec<Cell> {
         cell(performance.map(|performance| Bytes(performance.peak_bytes).to_string())),
         cell(performance.map(allocations)),
     ]
+}
+
+/// The ratio to the fastest peer, which is one itself in the other rows' cells.
+fn best_peer(record: &Record) -> Cell {
+    let Some(performance) = record.judged.performance() else { return Cell::nothing() };
+    match &performance.best_peer {
+        Some(comparison) => Cell::plain(ratio(&comparison.ratio)),
+        None if record.contender.family == Family::Peer => Cell::plain("best"),
+        None => Cell::nothing(),
+    }
 }
 
 fn cell(text: Option<String>) -> Cell {
@@ -202,6 +226,18 @@ fn fairness(records: &[&Record]) -> String {
         .filter(|record| record.receipt.prepared_outside)
         .map(|record| record.contender.to_string())
         .collect();
+    let elsewhere = named(records, |record| {
+        let memory = &record.receipt.memory;
+        (!memory.is_empty()).then(|| memory.clone())
+    });
+    let fewer = named(records, |record| {
+        let used = record.receipt.threads.filter(|&used| used != record.threads)?;
+        Some(threads(used))
+    });
+    let classes = named(records, |record| {
+        let class = record.judged.proof().contract.accumulate;
+        (class != DType::F32).then(|| format!("sums in {class}"))
+    });
     let packing = match outside.len() {
         0 => "packing inside the timed call".to_owned(),
         _ => {
@@ -209,11 +245,63 @@ fn fairness(records: &[&Record]) -> String {
             format!("packing before the timed call for {}, inside for others", names.join(", "))
         }
     };
-    format!(
-        "every row had {}, {}, caches {cache}{load}, pages {pages}, isolation {isolation}; {packing}",
+    let mut line = format!(
+        "every row had {}, {}, sums in f32, caches {cache}{load}, pages {pages}, isolation \
+         {isolation}; {packing}",
         threads(records[0].threads),
         records[0].case.dtype
-    )
+    );
+    for unlike in [fewer, classes, elsewhere].into_iter().flatten() {
+        let _ = write!(line, "; unlike the others: {unlike}");
+    }
+    line
+}
+
+/// Contenders of which something is to be said, with what.
+fn named(records: &[&Record], said: impl Fn(&Record) -> Option<String>) -> Option<String> {
+    let measured = records.iter().filter(|record| record.judged.performance().is_some());
+    let mut names: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
+    for record in measured {
+        if let Some(words) = said(record) {
+            names.entry(words).or_default().insert(record.contender.to_string());
+        }
+    }
+    let each = |(words, names): (String, BTreeSet<String>)| {
+        format!("{} ({words})", names.into_iter().collect::<Vec<_>>().join(", "))
+    };
+    let said: Vec<String> = names.into_iter().map(each).collect();
+    (!said.is_empty()).then(|| said.join(", "))
+}
+
+/// What peers say of themselves, and what a call costs them that has nothing to do.
+fn introductions(records: &[&Record]) -> Vec<String> {
+    let peers = records.iter().filter(|record| record.contender.family == Family::Peer);
+    let measured = peers.filter(|record| record.judged.performance().is_some());
+    let mut lines = BTreeMap::new();
+    for Record { contender, receipt, .. } in measured {
+        let empty = receipt.empty_call_ns;
+        let empty = empty.map(|ns| format!("; an empty call takes {}", Nanos(ns)));
+        lines.entry(contender.to_string()).or_insert_with(|| {
+            let (version, isa) = (&receipt.version, &receipt.isa);
+            format!("{contender}: {version}, {isa}{}", empty.unwrap_or_default())
+        });
+    }
+    lines.into_values().collect()
+}
+
+/// Who did not enter, once for each reason.
+fn push_absences(document: &mut Document, absent: &[Absence]) {
+    let mut reasons: Vec<(&str, Vec<&str>)> = Vec::new();
+    for Absence { contender, reason, .. } in absent {
+        match reasons.iter_mut().find(|(known, _)| known == reason) {
+            Some((_, names)) if names.contains(&contender.as_str()) => {}
+            Some((_, names)) => names.push(contender),
+            None => reasons.push((reason, vec![contender])),
+        }
+    }
+    for (reason, names) in reasons {
+        document.note(format!("not here: {}: {reason}", names.join(", ")));
+    }
 }
 
 fn push_findings(document: &mut Document, records: &[Record], findings: &[Finding]) {
@@ -257,7 +345,7 @@ mod tests {
     use proofmark_analyze::findings;
 
     fn text(records: &[Record], width: usize) -> String {
-        let document = bench(records, &findings(records));
+        let document = bench(records, &findings(records), &[]);
         (find("term").unwrap().render)(&document, &Style { width, colour: false })
     }
 
@@ -272,7 +360,7 @@ matmul f32, 1 thread
  b=1,m=64,n=32,k=63  native/simd@avx2 *    PROVEN   10.0 µs ±1.0 %  0.250× [0.245, 0.255]  FASTER        60 % good     26.0   2.00  1.43 MiB  none
  b=1,m=64,n=32,k=63  native/simd@avx512    WRONG             WRONG                      –  –                     –        –      –         –  –
 
-note: every row had 1 thread, f32, caches hot, pages 4k, isolation T1; packing inside the timed call
+note: every row had 1 thread, f32, sums in f32, caches hot, pages 4k, isolation T1; packing inside the timed call
 
 note: * fastest: its interval stands clear of every other's
 
@@ -313,7 +401,7 @@ WRONG native/simd@avx512 on matmul:f32[b=1,m=64,n=32,k=63]: c[0,3,31] is 0, not 
     #[test]
     fn numbers_that_are_none_and_empty_runs_are_rendered_by_everyone() {
         for records in [vec![], vec![with_time(f64::NAN)], vec![with_time(f64::INFINITY)]] {
-            let document = bench(&records, &findings(&records));
+            let document = bench(&records, &findings(&records), &[]);
             for renderer in RENDERERS {
                 let text = (renderer.render)(&document, &Style::default());
                 assert!(records.is_empty() || !text.is_empty(), "{}", renderer.name);
@@ -325,7 +413,7 @@ WRONG native/simd@avx512 on matmul:f32[b=1,m=64,n=32,k=63]: c[0,3,31] is 0, not 
     fn names_that_attack_the_reader_stay_text() {
         let mut record = first();
         record.contender.name = "<script>\u{1b}[31m|x".to_owned();
-        let document = bench(&[record], &[]);
+        let document = bench(&[record], &[], &[]);
         for name in ["term", "markdown"] {
             let text = (find(name).unwrap().render)(&document, &Style::default());
             assert!(!text.contains('\u{1b}'), "{text}");
@@ -337,11 +425,11 @@ WRONG native/simd@avx512 on matmul:f32[b=1,m=64,n=32,k=63]: c[0,3,31] is 0, not 
     #[test]
     fn data_has_the_run_flat_records_and_findings() {
         let records = [first(), compared()];
-        let data = bench(&records, &findings(&records)).data;
+        let data = bench(&records, &findings(&records), &[]).data;
         assert_eq!(data["run"], "r1");
         assert_eq!(data["records"][1], flat_record(&records[1]));
         assert_eq!(data["findings"][0]["severity"], "note");
-        assert_eq!(data.as_object().unwrap().len(), 3);
+        assert_eq!(data.as_object().unwrap().len(), 4);
     }
 
     #[test]

@@ -28,6 +28,7 @@ pub struct ListedKernel {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct ListedOp {
     /// Its name.
+    #[serde(rename = "op")]
     pub name: String,
     /// The formula.
     pub summary: String,
@@ -39,6 +40,8 @@ pub struct ListedOp {
     pub dtypes: Vec<String>,
     /// Its kernels.
     pub kernels: Vec<ListedKernel>,
+    /// Peers that have an equal of it.
+    pub peers: Vec<String>,
 }
 
 /// A named size and the cases it stands for.
@@ -52,11 +55,12 @@ pub struct ListedSize {
     pub cases: Vec<String>,
 }
 
-const OP_COLUMNS: [Column; 6] = [
+const OP_COLUMNS: [Column; 7] = [
     Column::left("op", 0),
     Column::left("axes", 0),
     Column::left("dtypes", 1),
     Column::text("kernels", 0),
+    Column::text("peers", 4),
     Column::text("attributes", 3),
     Column::text("formula", 2),
 ];
@@ -82,6 +86,7 @@ fn op_row(op: &ListedOp) -> Vec<Cell> {
         axes.join(","),
         op.dtypes.join(" "),
         kernels.join(" "),
+        op.peers.join(" "),
         op.attributes.join(" "),
         op.summary.clone(),
     ];
@@ -118,6 +123,7 @@ mod tests {
                 name: "simd".to_owned(),
                 isas: vec!["avx2".to_owned(), "avx512".to_owned()],
             }],
+            peers: vec!["mkl".to_owned()],
         };
         let document = list(&[op], &[]);
         let text = (find("term").unwrap().render)(&document, &Style::default());

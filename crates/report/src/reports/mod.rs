@@ -5,6 +5,7 @@
 mod baseline;
 mod bench;
 mod compare;
+mod coverage;
 mod doctor;
 mod list;
 mod machine;
@@ -17,6 +18,7 @@ mod timing;
 pub use baseline::baseline;
 pub use bench::bench;
 pub use compare::{ComparedArms, compare};
+pub use coverage::{CoverageRow, coverage};
 pub use doctor::{DoctorCheck, doctor};
 pub use list::{ListedAxis, ListedKernel, ListedOp, ListedSize, list};
 pub use machine::machine;

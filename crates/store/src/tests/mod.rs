@@ -143,6 +143,7 @@ fn record(item: u64) -> Record {
         limits: None,
         comparison: None,
         conditions: None,
+        best_peer: None,
         slices: SliceSpan { race: item, arm: 0 },
     };
     Record {
