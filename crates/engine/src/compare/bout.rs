@@ -94,6 +94,7 @@ impl<'a> Bout<'a> {
             verdict: decided.ruling.comparison.verdict,
             ratio: decided.ruling.comparison.ratio.estimate,
             p_value: decided.p_value,
+            has_time_left: decided.ruling.seconds < self.request.seconds,
         };
         let decision = &mut self.decisions[case];
         decision.ratio = Some(decided.ruling.comparison.ratio);

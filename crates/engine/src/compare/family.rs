@@ -1,4 +1,5 @@
-//! Two rounds over a family of cases: all are screened, and what looks slower is raced again.
+//! Two rounds over a family of cases: all are screened, and what looks slower, or could not be
+//! decided for a noisy moment, is raced again.
 //!
 //! Whatever the first round says, the second is made of fresh trials. With k cases in it, each is
 //! raced at alpha/k and Holm's procedure is applied to their p-values, so that the chance of any
@@ -17,6 +18,8 @@ pub(crate) struct Evidence {
     pub(crate) ratio: f64,
     /// Of the whole race, over all its looks.
     pub(crate) p_value: Option<f64>,
+    /// It ended for want of trials, with time left.
+    pub(crate) has_time_left: bool,
 }
 
 /// Runs both rounds. `race` is asked for one case at an error rate and gives `None` where it has
@@ -28,8 +31,10 @@ pub(crate) fn two_rounds<E>(
     race: &mut dyn FnMut(Round, usize, f64) -> Result<Option<Evidence>, E>,
 ) -> Result<Vec<Standing>, E> {
     let mut standings = Vec::with_capacity(cases);
+    let mut again = Vec::new();
     for case in 0..cases {
         let screened = race(Round::Screen, case, alpha)?;
+        again.extend(screened.filter(Evidence::is_worth_a_second_race).map(|_| case));
         standings.push(screened.map_or(Standing::Refused, |evidence| match evidence.verdict {
             Verdict::Faster => Standing::Faster,
             Verdict::Same => Standing::Same,
@@ -37,29 +42,45 @@ pub(crate) fn two_rounds<E>(
             Verdict::Undecided => Standing::Undecided,
         }));
     }
-    let is_flagged = |case: &usize| standings[*case] == Standing::Slower;
-    let flagged: Vec<usize> = (0..cases).filter(is_flagged).collect();
-    let each = alpha / flagged.len().max(1) as f64;
-    let mut evidence = Vec::with_capacity(flagged.len());
-    for &case in &flagged {
+    let each = alpha / again.len().max(1) as f64;
+    let mut evidence = Vec::with_capacity(again.len());
+    for &case in &again {
         evidence.push(race(Round::Confirmation, case, each)?);
     }
     // A race without a p-value counts as one of the family and never falls.
     let p_of = |evidence: &Option<Evidence>| evidence.and_then(|evidence| evidence.p_value);
     let p_values: Vec<f64> = evidence.iter().map(|one| p_of(one).unwrap_or(f64::NAN)).collect();
     let fallen = holm(&p_values, alpha);
-    for ((&case, evidence), fell) in flagged.iter().zip(evidence).zip(fallen) {
-        standings[case] = match evidence {
-            None => Standing::Refused,
-            Some(again) if fell && again.ratio > 1.0 + report_margin => Standing::Slower,
+    for ((&case, evidence), fell) in again.iter().zip(evidence).zip(fallen) {
+        let Some(second) = evidence else {
+            standings[case] = Standing::Refused;
+            continue;
+        };
+        let verdict = match second.verdict {
             // It was not shown to be slower: its own word for less than that is not believed.
-            Some(Evidence { verdict: Verdict::Slower, .. }) => {
-                Standing::NotConfirmed(Verdict::Undecided)
-            }
-            Some(again) => Standing::NotConfirmed(again.verdict),
+            Verdict::Slower => Verdict::Undecided,
+            other => other,
+        };
+        standings[case] = match (standings[case], verdict) {
+            _ if fell && second.ratio > 1.0 + report_margin => Standing::Slower,
+            (Standing::Slower, verdict) => Standing::NotConfirmed(verdict),
+            (_, Verdict::Faster) => Standing::Faster,
+            (_, Verdict::Same) => Standing::Same,
+            _ => Standing::Undecided,
         };
     }
     Ok(standings)
+}
+
+impl Evidence {
+    /// What looks slower must show it again; what was too noisy may have a better moment.
+    fn is_worth_a_second_race(&self) -> bool {
+        match self.verdict {
+            Verdict::Slower => true,
+            Verdict::Undecided => self.has_time_left,
+            Verdict::Faster | Verdict::Same => false,
+        }
+    }
 }
 
 #[cfg(test)]
@@ -90,6 +111,7 @@ mod tests {
             },
             ratio: stop.interval.map_or(1.0, |interval| interval.ratio),
             p_value: stopping.p_value(&effects[..seen], &[1e-4; 60][..seen]),
+            has_time_left: true,
         }
     }
 
@@ -133,7 +155,9 @@ mod tests {
 
     #[test]
     fn what_fresh_trials_do_not_repeat_is_not_confirmed_and_failures_are_refused() {
-        let evidence = |verdict, ratio, p| Some(Evidence { verdict, ratio, p_value: Some(p) });
+        let evidence = |verdict, ratio, p| {
+            Some(Evidence { verdict, ratio, p_value: Some(p), has_time_left: false })
+        };
         let standings = two_rounds::<Infallible>(5, 0.01, 0.005, &mut |round, case, alpha| {
             Ok(match (round, case) {
                 (Round::Screen, 3) => None,
@@ -151,5 +175,31 @@ mod tests {
         let not_confirmed = Standing::NotConfirmed(Verdict::Same);
         let refused = Standing::Refused;
         assert_eq!(standings, [Standing::Slower, not_confirmed, refused, refused, Standing::Same]);
+    }
+
+    #[test]
+    fn what_was_undecided_with_time_left_has_a_second_race_that_counts() {
+        let evidence = |verdict, p, has_time_left| {
+            let ratio = if p < 0.01 { 1.1 } else { 1.0 };
+            Some(Evidence { verdict, ratio, p_value: Some(p), has_time_left })
+        };
+        let mut raced = Vec::new();
+        let standings = two_rounds::<Infallible>(5, 0.01, 0.005, &mut |round, case, alpha| {
+            if round == Round::Screen {
+                return Ok(evidence(Verdict::Undecided, 0.5, case != 4));
+            }
+            raced.push((case, alpha));
+            Ok(match case {
+                0 => evidence(Verdict::Same, 0.9, false),
+                1 => evidence(Verdict::Slower, 1e-6, false),
+                2 => evidence(Verdict::Undecided, 0.3, true),
+                _ => evidence(Verdict::Slower, 0.009, false),
+            })
+        });
+        let Ok(standings) = standings;
+        let undecided = Standing::Undecided;
+        let expected = [Standing::Same, Standing::Slower, undecided, undecided, undecided];
+        assert_eq!(standings, expected);
+        assert_eq!(raced, [0, 1, 2, 3].map(|case| (case, 0.01 / 4.0)));
     }
 }
