@@ -39,6 +39,11 @@ const STEPS: &[Step] = &[
         purpose: "sizes, names, headers, unsafe, dead files",
         run: |root, _| tidy::run(root),
     },
+    Step {
+        name: "peers",
+        purpose: "the libraries that tests meet are there",
+        run: |root, _| peers(root),
+    },
     Step { name: "test", purpose: "every test, with nextest", run: nextest },
     Step {
         name: "doctest",
@@ -111,12 +116,33 @@ fn run_steps(root: &Path, steps: &[Step]) -> Result<(), Failure> {
     failure.map_or(Ok(()), Err)
 }
 
+/// Peers that CI tests for real; others are tested where they are installed.
+const PEERS: &str = "openblas,onednn,onnxruntime,numpy,matrixmultiply";
+
+/// Where they are kept, below the root.
+const PEERS_FOLDER: &str = "target/peers";
+
+/// Gets the peers, as a user would.
+fn peers(root: &Path) -> Result<(), Failure> {
+    let folder = root.join(PEERS_FOLDER).display().to_string();
+    for name in PEERS.split(',').filter(|name| !root.join(PEERS_FOLDER).join(name).exists()) {
+        let args = ["run", "--quiet", "-p", "proofmark", "--", "peers", "add", name];
+        cargo(root, &args, &[("PROOFMARK_PEERS", &folder)])?;
+    }
+    Ok(())
+}
+
 /// Runs the tests and notes what nextest says from its summary line on.
 fn nextest(root: &Path, notes: &mut Notes) -> Result<(), Failure> {
     let line = "cargo nextest run --workspace --profile ci";
     println!("$ {line}");
+    let peers = root.join(PEERS_FOLDER);
+    // Without that step the tests of peers say what is missing; with it, none may be.
+    let required = if peers.exists() { PEERS } else { "" };
     let mut child = Command::new("cargo")
         .current_dir(root)
+        .env("PROOFMARK_PEERS", peers)
+        .env("PROOFMARK_REQUIRE_PEERS", required)
         .args(line.split(' ').skip(1))
         .stderr(Stdio::piped())
         .spawn()
