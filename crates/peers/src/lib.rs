@@ -10,6 +10,8 @@ mod find;
 mod install;
 mod kernel;
 mod load;
+mod onednn;
+mod onnxruntime;
 mod open;
 mod peer;
 mod plugin;
@@ -23,7 +25,8 @@ pub use plugin::Plugin;
 pub use shelf::{PeerShelf, PythonHome, Shelved};
 
 /// Every peer, in the order of tables.
-pub const PEERS: &[&dyn Peer] = &[&blas::OPENBLAS, &blas::MKL, &blas::BLIS];
+pub const PEERS: &[&dyn Peer] =
+    &[&blas::OPENBLAS, &blas::MKL, &blas::BLIS, &onednn::OneDnn, &onnxruntime::OnnxRuntime];
 
 /// The peer of that name: one of ours, or one that somebody put on the shelf.
 pub fn by_name(shelf: &PeerShelf, name: &str) -> Option<&'static dyn Peer> {
