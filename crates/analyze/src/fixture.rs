@@ -92,8 +92,13 @@ pub(crate) fn compared(contender: &str, arm: u32, wall_ns: f64, r: (f64, f64, f6
 /// A record on which every metric has a round value.
 pub(crate) fn example() -> Record {
     let mut record = compared("native/simd@avx2", 1, 1e8, (3.9, 4.0, 4.1));
-    performance(&mut record).limits =
-        Some(Limits { flops_per_second: 40e9, bytes_per_second: 40e9, bound_ns: 5e7 });
+    performance(&mut record).limits = Some(Limits {
+        flops_per_second: 40e9,
+        bytes_per_second: 40e9,
+        bound_ns: 5e7,
+        bound: None,
+        unit: None,
+    });
     record
 }
 

@@ -149,6 +149,39 @@ fn flat_records_carry_the_fields_people_expect_and_null_for_what_was_not_measure
 }
 
 #[test]
+fn a_probe_is_made_kept_shown_and_used() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = folder.path().to_str().unwrap();
+    let asked = ["machine", "probe", "--quick", "--format", "json", "--store", store];
+    let output = proofmark(&asked);
+    assert_eq!(output.status.code(), Some(0), "{}", talk(&output));
+    let probe: Value = serde_json::from_str(&out(&output)).unwrap();
+    for key in ["clock_ghz", "machine", "made", "seconds"] {
+        assert!(probe[key].is_number() || probe[key].is_string(), "{key}: {probe}");
+    }
+    for (list, keys) in [
+        ("compute", &["unit", "threads", "gops_limit", "gops_median"][..]),
+        ("bandwidth", &["level", "kind", "threads", "bytes", "gbps", "gbps_median"]),
+        ("latency", &["bytes", "ns", "ns_median"]),
+    ] {
+        let rows = probe[list].as_array().unwrap();
+        assert!(!rows.is_empty(), "{list}");
+        for row in rows {
+            assert!(keys.iter().all(|key| !row[key].is_null()), "{list}: {row}");
+        }
+    }
+    let shown = proofmark(&["machine", "--format", "json", "--store", store]);
+    assert_eq!(serde_json::from_str::<Value>(&out(&shown)).unwrap()["probe"], probe);
+    let shown = proofmark(&["machine", "--store", store]);
+    assert!(out(&shown).contains("probed "), "{}", out(&shown));
+    let bench = tiny(folder.path(), &["--format", "json"]);
+    assert!(talk(&bench).contains("limits: probe of "), "{}", talk(&bench));
+    let records: Value = serde_json::from_str(&out(&bench)).unwrap();
+    let records = records["records"].as_array().unwrap();
+    assert!(records.iter().all(|record| record["bound"] == "overhead"), "{records:?}");
+}
+
+#[test]
 fn a_pipe_gets_no_colour_and_a_narrow_terminal_no_long_lines() {
     for (environment, width) in [(("COLUMNS", "60"), 60), (("NO_COLOR", "1"), 1000)] {
         let output = with_environment(&["list"], &[environment]);

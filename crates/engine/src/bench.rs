@@ -1,10 +1,12 @@
 //! The run: certify, prove, race, record, one item of the plan after the other.
 
 use crate::admit::Admission;
+use crate::limits::{ceilings, demand};
 use crate::{EngineError, Event, Listener, find_op};
 use proofmark_arena::Arena;
 use proofmark_contract::Entry;
 use proofmark_gate::Proven;
+use proofmark_machine::Ceilings;
 use proofmark_measure::{
     Clock, MonotonicClock, RaceFault, RaceRules, compare, conditions, race, time_of_call,
 };
@@ -12,7 +14,7 @@ use proofmark_schema::plan::{Item, Plan};
 use proofmark_schema::proof::{Proof, Refusal};
 use proofmark_schema::race::Race;
 use proofmark_schema::record::{Judged, Performance, Record, SliceSpan};
-use proofmark_schema::{Cache, ContenderId, FORMAT_VERSION, Family, Isa, Outcome, Receipt};
+use proofmark_schema::{ContenderId, FORMAT_VERSION, Family, Isa, Outcome, Receipt};
 use proofmark_store::{ItemEntry, RunWriter, Store};
 
 /// How much time each cell of a table is given.
@@ -90,6 +92,8 @@ impl Bench<'_> {
         let run = writer.id().to_owned();
         let items = plan.items.len();
         self.listener.hear(&Event::Started { run: &run, items, done: done.len() });
+        let facts = proofmark_machine::facts(self.cap);
+        let ceilings = ceilings(self.store, &facts, self.cap, self.listener);
         let clock = MonotonicClock;
         let start = clock.now_ns();
         let mut admission = Admission::new(self.arena, plan.seed, self.cap, self.listener);
@@ -112,7 +116,7 @@ impl Bench<'_> {
                 case: item.case.to_string(),
                 seconds_left: each * left,
             });
-            let entry = self.run_item(&run, plan, item, &mut admission)?;
+            let entry = self.run_item(&run, plan, item, &mut admission, &ceilings)?;
             writer.append_item(&entry)?;
             records.extend(entry.records);
             finished += 1;
@@ -127,6 +131,7 @@ impl Bench<'_> {
         plan: &Plan,
         item: &Item,
         admission: &mut Admission<'_>,
+        ceilings: &Ceilings,
     ) -> Result<ItemEntry, EngineError> {
         let entry = find_op(&item.case.op)?;
         let mut records = Vec::new();
@@ -150,7 +155,8 @@ impl Bench<'_> {
         let raced = self.race_field(plan, item, &mut field, run, entry, &mut records);
         if let Some(race) = &raced {
             for (arm, proven) in field.iter().enumerate() {
-                let performance = performance(race, arm, entry, item, proven).map(Box::new);
+                let performance =
+                    performance(race, arm, entry, item, proven, ceilings).map(Box::new);
                 let judged = Judged::Proven { proof: proven.proof().clone(), performance };
                 let receipt = proven.receipt().clone();
                 records.push(record(run, entry, item, proven.contender(), receipt, judged));
@@ -220,25 +226,17 @@ pub(crate) fn performance(
     entry: &Entry,
     item: &Item,
     proven: &Proven<'_>,
+    ceilings: &Ceilings,
 ) -> Option<Performance> {
     let slices: Vec<_> = race.slices.iter().filter(|s| s.arm == arm as u32).collect();
     let calls: u64 = slices.iter().map(|slice| u64::from(slice.calls)).sum();
     let allocations: u64 = slices.iter().map(|slice| u64::from(slice.allocations)).sum();
     let bytes: u64 = slices.iter().map(|slice| slice.allocated_bytes).sum();
     let per_call = |count: u64| count as f64 / calls.max(1) as f64;
-    let work = entry.op.work(&item.case);
-    let who = proven.contender();
-    let isa = who.isa.unwrap_or(Isa::Scalar);
     // A kernel that uses one thread is held to what one thread can do.
     let threads = proven.receipt().threads.unwrap_or(item.threads);
-    let operands = entry.op.signature(&item.case).ok()?.bytes() as usize;
-    // The level that operands come from, so that the bound is that of this state.
-    let working_set = match item.memory.cache {
-        Cache::Hot | Cache::WeightsCold => operands,
-        Cache::Rotate => operands * race.cache[arm].sets as usize,
-        Cache::Cold => proofmark_machine::probe::MAX_WORKING_SET,
-    };
-    let limits = proofmark_machine::limits(&work, isa, threads, working_set);
+    let sets = u64::from(race.cache[arm].sets);
+    let demand = demand(entry, &item.case, threads, item.memory.cache, sets)?;
     Some(Performance {
         wall_ns: time_of_call(race, arm as u32, CONFIDENCE)?,
         trials: race.trials.len() as u32,
@@ -248,7 +246,7 @@ pub(crate) fn performance(
         peak_bytes: race.peak_bytes[arm],
         allocations_per_call: per_call(allocations),
         allocated_bytes_per_call: Some(per_call(bytes)),
-        limits: Some(limits),
+        limits: Some(ceilings.limits(&demand)),
         comparison: if arm == 0 { None } else { compare(race, 0, arm as u32, CONFIDENCE) },
         best_peer: best_peer(race)
             .filter(|&best| best != arm as u32)

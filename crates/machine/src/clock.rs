@@ -1,6 +1,6 @@
-//! The clock of the probes; no other file of this crate reads one.
+//! The clocks of this crate; no other file of it reads one.
 
-use std::time::Instant;
+use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
 /// The seconds that `work` takes.
 #[expect(clippy::disallowed_methods, reason = "probes time the machine itself")]
@@ -8,4 +8,10 @@ pub(crate) fn seconds_of(work: impl FnOnce()) -> f64 {
     let start = Instant::now();
     work();
     start.elapsed().as_secs_f64()
+}
+
+/// Seconds since 1970 (UTC), by which the age of a probe is told.
+#[expect(clippy::disallowed_methods, reason = "a probe says when it was made")]
+pub fn unix_seconds() -> u64 {
+    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs())
 }

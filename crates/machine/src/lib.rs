@@ -14,7 +14,8 @@ pub mod probe;
 mod processor;
 
 pub use activity::{Activity, activity};
+pub use clock::unix_seconds;
 pub use doctor::{Check, CheckState, doctor};
 pub use facts::{facts, second_cache_bytes};
 pub use load::load;
-pub use probe::limits;
+pub use probe::{Ask, Ceilings, Demand, Effort, probe};

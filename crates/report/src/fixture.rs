@@ -1,10 +1,11 @@
 //! Fixed records for the tests of this crate.
 
 use proofmark_schema::memory::CacheState;
+use proofmark_schema::probe::Unit;
 use proofmark_schema::proof::{Errors, Proof, Refusal, Stage, StageReport, Worst};
 use proofmark_schema::quantity::Interval;
 use proofmark_schema::race::{Comparison, Verdict};
-use proofmark_schema::record::{Judged, Limits, Performance, Record, ShapeRoles, SliceSpan};
+use proofmark_schema::record::{Bound, Judged, Limits, Performance, Record, ShapeRoles, SliceSpan};
 use proofmark_schema::{Case, ErrorContract, FORMAT_VERSION, Outcome, Receipt, Reproducibility};
 use proofmark_schema::{ContenderId, Memory, Work};
 
@@ -43,7 +44,13 @@ fn record(contender: &str, wall_ns: f64, arm: u32) -> Record {
         peak_bytes: 1_500_000,
         allocations_per_call: 0.0,
         allocated_bytes_per_call: Some(0.0),
-        limits: Some(Limits { flops_per_second: 4e10, bytes_per_second: 1e10, bound_ns: 6000.0 }),
+        limits: Some(Limits {
+            flops_per_second: 4e10,
+            bytes_per_second: 1e10,
+            bound_ns: 6000.0,
+            bound: Some(Bound::Compute),
+            unit: Some(Unit::F32Avx2),
+        }),
         comparison: None,
         conditions: None,
         best_peer: None,

@@ -17,6 +17,7 @@ pub mod machine;
 pub mod memory;
 pub mod outcome;
 pub mod plan;
+pub mod probe;
 pub mod proof;
 pub mod quantity;
 pub mod race;

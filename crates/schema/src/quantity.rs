@@ -13,6 +13,10 @@ pub struct Nanos(pub f64);
 #[serde(transparent)]
 pub struct Bytes(pub u64);
 
+/// How long ago something was, in seconds.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Age(pub u64);
+
 /// A ratio of two times; above 1 the first took longer.
 #[derive(Clone, Copy, Debug, PartialEq, PartialOrd, Serialize, Deserialize)]
 #[serde(transparent)]
@@ -46,6 +50,18 @@ impl fmt::Display for Nanos {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (value, unit) = scaled(self.0, &[(1.0, "ns"), (1e3, "µs"), (1e6, "ms"), (1e9, "s")]);
         write!(f, "{} {unit}", three_digits(value))
+    }
+}
+
+impl fmt::Display for Age {
+    /// The largest unit that it is one of, rounded down.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0 {
+            0..60 => write!(f, "{} s", self.0),
+            60..3600 => write!(f, "{} min", self.0 / 60),
+            3600..172_800 => write!(f, "{} h", self.0 / 3600),
+            _ => write!(f, "{} days", self.0 / 86_400),
+        }
     }
 }
 

@@ -2,6 +2,7 @@
 
 use crate::conditions::Conditions;
 use crate::memory::{CacheState, PageState};
+use crate::probe::{Level, Unit};
 use crate::proof::Proof;
 use crate::quantity::Interval;
 use crate::race::Comparison;
@@ -17,15 +18,66 @@ pub struct SliceSpan {
     pub arm: u32,
 }
 
-/// The limits of the machine for a case, as they were probed for this run.
+/// What holds a case: the slowest of what it cannot do without.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Bound {
+    /// Arithmetic.
+    #[serde(rename = "compute")]
+    Compute,
+    /// Traffic with the first cache.
+    L1,
+    /// Traffic with the second cache.
+    L2,
+    /// Traffic with the third cache.
+    L3,
+    /// Traffic with main memory.
+    #[serde(rename = "DRAM")]
+    Dram,
+    /// Neither: a call costs more than arithmetic and traffic.
+    #[serde(rename = "overhead")]
+    Overhead,
+}
+
+impl Bound {
+    /// The word in files and tables.
+    pub fn name(self) -> &'static str {
+        match self {
+            Bound::Compute => "compute",
+            Bound::L1 => Level::L1.name(),
+            Bound::L2 => Level::L2.name(),
+            Bound::L3 => Level::L3.name(),
+            Bound::Dram => Level::Dram.name(),
+            Bound::Overhead => "overhead",
+        }
+    }
+}
+
+impl From<Level> for Bound {
+    fn from(level: Level) -> Bound {
+        match level {
+            Level::L1 => Bound::L1,
+            Level::L2 => Bound::L2,
+            Level::L3 => Bound::L3,
+            Level::Dram => Bound::Dram,
+        }
+    }
+}
+
+/// The limits of the machine for a case, as they were probed.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Limits {
-    /// Floating-point operations a second on the contender's path.
+    /// Operations a second of the machine's best unit for the case.
     pub flops_per_second: f64,
     /// Bytes a second at the case's working set.
     pub bytes_per_second: f64,
     /// Least time of one call that these two allow.
     pub bound_ns: f64,
+    /// What holds the case; left out in records written before it was told.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub bound: Option<Bound>,
+    /// That unit; likewise.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub unit: Option<Unit>,
 }
 
 /// What was measured of a proven contender.
@@ -141,4 +193,19 @@ pub struct ShapeRoles {
     pub sequence_length: u64,
     /// Elements of the innermost dimension.
     pub tensor_dimension: u64,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn limits_of_older_records_are_read_and_bounds_have_their_words() {
+        let old = r#"{"flops_per_second":1e9,"bytes_per_second":2e9,"bound_ns":3.0}"#;
+        let limits: Limits = serde_json::from_str(old).unwrap();
+        assert_eq!((limits.bound_ns, limits.bound, limits.unit), (3.0, None, None));
+        for bound in [Bound::Compute, Bound::L1, Bound::L3, Bound::Dram, Bound::Overhead] {
+            assert_eq!(serde_json::to_value(bound).unwrap(), bound.name());
+        }
+    }
 }

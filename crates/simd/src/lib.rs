@@ -31,6 +31,7 @@ mod isa;
 #[cfg(test)]
 mod memory_tests;
 mod scalar;
+pub mod stream;
 #[cfg(test)]
 mod tests;
 mod vector;
@@ -40,9 +41,11 @@ mod x86;
 #[cfg(not(target_arch = "x86_64"))]
 pub mod cache;
 #[cfg(not(target_arch = "x86_64"))]
+pub mod peak;
+#[cfg(not(target_arch = "x86_64"))]
 pub mod state;
 #[cfg(target_arch = "x86_64")]
-pub use x86::{cache, state};
+pub use x86::{cache, peak, state};
 
 pub use dispatch::dispatch;
 pub use isa::{available, detect};

@@ -11,6 +11,7 @@
 //! <root>/baselines/<name>.json   worker programs that the user named
 //! <root>/builds/<commit>.json     worker programs built from revisions
 //! <root>/programs/<sha-256>       the programs themselves
+//! <root>/machine/<fingerprint>.json   the last probe of a machine
 //! ```
 //!
 //! An append that returned is on the disk; one that did not return is wholly there or not at all.
@@ -26,6 +27,7 @@ pub mod error;
 mod frame;
 mod journal;
 pub mod name;
+mod probes;
 pub mod run;
 pub mod seal;
 pub mod slices;

@@ -8,6 +8,7 @@ use crate::bench::{performance, record, refused_while_measured};
 use crate::{EngineError, Event, Listener, find_op};
 use proofmark_contract::Entry;
 use proofmark_gate::Proven;
+use proofmark_machine::Ceilings;
 use proofmark_measure::{MonotonicClock, RaceRules, rule, ruling_of, trial_values};
 use proofmark_schema::decision::{CaseDecision, Decided, RacedArm, Round};
 use proofmark_schema::plan::{Item, Plan};
@@ -30,6 +31,7 @@ pub(super) struct Bout<'a> {
     pub(super) fields: Vec<Option<[Proven<'a>; 2]>>,
     pub(super) decisions: Vec<CaseDecision>,
     pub(super) plan: &'a Plan,
+    pub(super) ceilings: Ceilings,
     pub(super) writer: RunWriter,
 }
 
@@ -88,7 +90,9 @@ impl<'a> Bout<'a> {
         let decided = decided(round, arms, &race, &stopping, ruling.seconds);
         let run = self.writer.id().to_owned();
         let records = (field.iter().enumerate())
-            .map(|(arm, proven)| proven_record(&run, entry, item, proven, &race, arm))
+            .map(|(arm, proven)| {
+                proven_record(&run, entry, item, proven, &race, arm, &self.ceilings)
+            })
             .collect();
         let evidence = Evidence {
             verdict: decided.ruling.comparison.verdict,
@@ -203,8 +207,9 @@ fn proven_record(
     proven: &Proven<'_>,
     race: &Race,
     arm: usize,
+    ceilings: &Ceilings,
 ) -> Record {
-    let performance = performance(race, arm, entry, item, proven).map(Box::new);
+    let performance = performance(race, arm, entry, item, proven, ceilings).map(Box::new);
     let judged = Judged::Proven { proof: proven.proof().clone(), performance };
     record(run, entry, item, proven.contender(), proven.receipt().clone(), judged)
 }

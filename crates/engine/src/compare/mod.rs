@@ -8,6 +8,7 @@ pub(crate) use bout::{decided, looks_for};
 
 use crate::admit::Admission;
 use crate::artefact::Programs;
+use crate::limits::ceilings;
 use crate::plan::inapplicable;
 use crate::{Arm, EngineError, Roster, Source, find_op, nearest};
 use bout::Bout;
@@ -102,6 +103,7 @@ pub fn compare(programs: &Programs<'_>, request: &CompareRequest) -> Result<Comp
             .map(|(_, case)| CaseDecision::open(case.clone(), request.threads))
             .collect(),
         plan: &plan,
+        ceilings: ceilings(programs.store, &facts, request.cap, programs.listener),
         writer,
     };
     let mut race = |round, case, alpha| bout.race(round, case, alpha);

@@ -1,79 +1,196 @@
-//! Short probes of what the machine can do at best, as limits for efficiency.
+//! Probes of what the machine can do at best.
 //!
-//! They are upper estimates: the best of many windows, so that interruptions do not count. Each
-//! takes at most about 40 ms once its memory is touched.
+//! Everything asked for is gauged in turn, a few milliseconds each, round after round: a slow
+//! minute of the machine hits all gauges alike. A limit is what clean milliseconds give (the
+//! 99th percentile of arithmetic; the 95th of memory, whose caches may by chance hold more than
+//! they should), a median what the usual one does.
 
-mod arithmetic;
-mod traffic;
-mod window;
+mod gauge;
+#[cfg(all(test, target_arch = "x86_64"))]
+mod independent;
+mod memory;
+mod roofline;
 
-pub use arithmetic::flops_per_second;
-pub use traffic::{MAX_WORKING_SET, bytes_per_second};
+pub use memory::Caches;
+pub use roofline::{Ceilings, Demand, roofline};
 
-use proofmark_schema::record::Limits;
-use proofmark_schema::{Isa, Work};
+use gauge::Gauge;
+
+use crate::clock::{seconds_of, unix_seconds};
+use memory::{CHASED, Circle, Ground};
+use proofmark_schema::FORMAT_VERSION;
+use proofmark_schema::probe::{
+    BandwidthLimit, ComputeLimit, ForkJoin, LatencyLimit, Level, Probe, Traffic, Unit,
+};
+use proofmark_simd::peak::{CLOCK_CYCLES, Peak, Sums, clock_chain};
 use proofmark_tensor::Pool;
-use std::collections::BTreeMap;
-use std::sync::{Mutex, PoisonError};
 
-/// Smallest working set that is probed apart: below it everything lies in the first cache.
-const MIN_WORKING_SET: usize = 4096;
+/// Share of windows below the limit of arithmetic.
+const CLEAN: f64 = 0.99;
+/// Share of windows below the limit of memory; one minus it, of times.
+const FAIRLY_CLEAN: f64 = 0.95;
 
-/// Rates by path and threads.
-static ARITHMETIC: Mutex<BTreeMap<(Isa, usize), f64>> = Mutex::new(BTreeMap::new());
-/// Rates by working set and threads.
-static TRAFFIC: Mutex<BTreeMap<(usize, usize), f64>> = Mutex::new(BTreeMap::new());
-
-/// The machine's limits for a call, probed once per process and kind.
-///
-/// The working set is taken as the power of two at or below it, and at most
-/// [`MAX_WORKING_SET`]: a smaller set is never slower, so that the bound stays a bound.
-pub fn limits(work: &Work, isa: Isa, threads: usize, working_set: usize) -> Limits {
-    let threads = threads.max(1);
-    let set = probed_set(working_set);
-    let flops_per_second = remembered(&ARITHMETIC, (isa, threads), || {
-        flops_per_second(isa, threads, &Pool::new(threads))
-    });
-    let bytes_per_second = remembered(&TRAFFIC, (set, threads), || {
-        bytes_per_second(set, threads, &Pool::new(threads))
-    });
-    let arithmetic = work.flops as f64 / flops_per_second;
-    let traffic = work.bytes() as f64 / bytes_per_second;
-    Limits { flops_per_second, bytes_per_second, bound_ns: arithmetic.max(traffic) * 1e9 }
+/// What to probe.
+#[derive(Clone, Debug, Default)]
+pub struct Ask {
+    /// Units; those that are not there are named in the answer.
+    pub units: Vec<Unit>,
+    /// Levels of memory, each with every kind of traffic.
+    pub levels: Vec<Level>,
+    /// Numbers of threads.
+    pub threads: Vec<usize>,
+    /// Whether the clock and latencies of one thread are wanted too.
+    pub alone: bool,
 }
 
-fn probed_set(working_set: usize) -> usize {
-    1 << working_set.clamp(MIN_WORKING_SET, MAX_WORKING_SET).ilog2()
+/// How long to probe.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Effort {
+    /// So many turns of every gauge.
+    Turns(usize),
+    /// Whole rounds until so many seconds have passed, at least one.
+    Seconds(f64),
 }
 
-/// The rate under `key`, probed on first use. Held while probing: two probes at the same time
-/// would disturb each other.
-fn remembered<K: Ord>(known: &Mutex<BTreeMap<K, f64>>, key: K, probe: impl FnOnce() -> f64) -> f64 {
-    let mut known = known.lock().unwrap_or_else(PoisonError::into_inner);
-    *known.entry(key).or_insert_with(probe)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn working_sets_are_rounded_down_so_that_a_bound_stays_one() {
-        assert_eq!(probed_set(0), 4096);
-        assert_eq!(probed_set(48 << 10), 32 << 10);
-        assert_eq!(probed_set(64 << 10), 64 << 10);
-        assert_eq!(probed_set(usize::MAX), MAX_WORKING_SET);
+impl Ask {
+    /// Everything, for one thread, all processors and the powers of two between.
+    pub fn everything(processors: usize) -> Ask {
+        let mut threads: Vec<usize> =
+            (0..).map(|power| 1 << power).take_while(|&count| count < processors).collect();
+        threads.push(processors.max(1));
+        Ask { units: Unit::ALL.to_vec(), levels: Level::ALL.to_vec(), threads, alone: true }
     }
+}
 
-    #[test]
-    fn the_bound_is_the_slower_of_arithmetic_and_traffic() {
-        let work = Work { flops: 1 << 30, bytes_read: 64, ..Work::default() };
-        let probed = limits(&work, Isa::Scalar, 1, 4096);
-        let expected = work.flops as f64 / probed.flops_per_second * 1e9;
-        assert_eq!(probed.bound_ns, expected);
-        let work = Work { flops: 1, bytes_read: 1 << 30, bytes_written: 1 << 30, ..work };
-        let again = limits(&work, Isa::Scalar, 1, 4096);
-        assert_eq!(again.bound_ns, work.bytes() as f64 / probed.bytes_per_second * 1e9);
-        assert_eq!(again.flops_per_second, probed.flops_per_second, "probed once");
+/// What a gauge reads.
+#[derive(Clone, Copy)]
+enum Reads {
+    /// Steps of a unit's loop.
+    Compute(Unit, Peak),
+    /// Steps of so many cycles.
+    Clock(u64),
+    /// Blocks of a kind of traffic in a working set of a level.
+    Bandwidth(Level, Traffic, usize),
+    /// Loads in a working set.
+    Latency(usize),
+    /// Regions of so many threads.
+    ForkJoin(usize),
+}
+
+/// Probes what is asked for on the machine of that fingerprint.
+///
+/// # Panics
+/// If the system refuses memory or threads.
+pub fn probe(ask: &Ask, effort: Effort, machine: &str) -> Probe {
+    let mut found = Probe {
+        format: FORMAT_VERSION,
+        machine: machine.to_owned(),
+        made: unix_seconds(),
+        absent: ask.units.iter().copied().filter(|&unit| Peak::of(unit).is_none()).collect(),
+        ..Probe::default()
+    };
+    found.seconds = seconds_of(|| gauge_all(ask, effort, &mut found));
+    found
+}
+
+fn gauge_all(ask: &Ask, effort: Effort, found: &mut Probe) {
+    let most_threads = ask.threads.iter().copied().max().unwrap_or(1);
+    let pool = Pool::new(most_threads);
+    let sets = working_sets(ask);
+    let bytes = sets.iter().map(|&(_, threads, bytes)| Ground::needed(bytes, threads)).max();
+    let ground = bytes.map(|bytes| Ground::new(bytes, &pool));
+    let circles: Vec<Circle> =
+        if ask.alone { CHASED.iter().map(|&bytes| Circle::new(bytes)).collect() } else { vec![] };
+    let mut gauges = arithmetic(ask, &pool);
+    for &(level, threads, bytes) in &sets {
+        let of_set = ground.iter().flat_map(|ground| ground.gauges(bytes, threads));
+        gauges.extend(of_set.map(|(kind, gauge)| (Reads::Bandwidth(level, kind, bytes), gauge)));
+    }
+    let chases = circles.iter().zip(CHASED);
+    gauges.extend(chases.map(|(circle, bytes)| (Reads::Latency(bytes), circle.gauge())));
+    let mut spent = 0.0;
+    let mut turns = 0;
+    loop {
+        spent += seconds_of(|| gauges.iter_mut().for_each(|(_, gauge)| gauge.turn(&pool)));
+        turns += 1;
+        let is_enough = match effort {
+            Effort::Turns(count) => turns >= count,
+            Effort::Seconds(seconds) => spent >= seconds,
+        };
+        if is_enough {
+            break;
+        }
+    }
+    gauges.iter().for_each(|(reads, gauge)| put(*reads, gauge, found));
+}
+
+/// Level, threads and bytes of each working set.
+fn working_sets(ask: &Ask) -> Vec<(Level, usize, usize)> {
+    let caches = Caches::here();
+    let set = |level, threads| Some((level, threads, caches.working_set(level, threads)?));
+    ask.threads
+        .iter()
+        .flat_map(|&threads| ask.levels.iter().filter_map(move |&level| set(level, threads)))
+        .collect()
+}
+
+/// Units, the clock, and regions of several threads, which one starts.
+fn arithmetic<'a>(ask: &Ask, pool: &'a Pool) -> Vec<(Reads, Gauge<'a>)> {
+    let mut gauges = Vec::new();
+    for &threads in &ask.threads {
+        gauges.extend(ask.units.iter().filter_map(|&unit| compute_gauge(unit, threads)));
+        if threads > 1 {
+            let regions = move |_, count| (0..count).for_each(|_| pool.run(threads, &|_| {}));
+            gauges.push((Reads::ForkJoin(threads), Gauge::new(1, regions)));
+        }
+    }
+    if let Some(cycles) = CLOCK_CYCLES.filter(|_| ask.alone) {
+        gauges.push((Reads::Clock(cycles), Gauge::new(1, |_, steps| clock_chain(steps))));
+    }
+    gauges
+}
+
+/// A gauge of a unit, if it is there.
+fn compute_gauge(unit: Unit, threads: usize) -> Option<(Reads, Gauge<'static>)> {
+    let peak = Peak::of(unit)?;
+    let work = move |_, steps| peak.run(steps, &mut Sums::default());
+    Some((Reads::Compute(unit, peak), Gauge::new(threads, work)))
+}
+
+/// Operations of one step of a unit's loop.
+fn operations(peak: Peak) -> f64 {
+    2.0 * peak.multiply_adds() as f64
+}
+
+/// Writes down what a gauge has read.
+fn put(reads: Reads, gauge: &Gauge<'_>, found: &mut Probe) {
+    let threads = gauge.threads();
+    // In 10⁹ a second, of a gauge's unit that counts as `scale`.
+    let rate = |share: f64, scale: f64| gauge.quantile(share) * scale / 1e9;
+    let ns = |share: f64| 1e9 / gauge.quantile(share);
+    match reads {
+        Reads::Compute(unit, peak) => found.compute.push(ComputeLimit {
+            unit,
+            threads,
+            gops_limit: rate(CLEAN, operations(peak)),
+            gops_median: rate(0.5, operations(peak)),
+        }),
+        Reads::Clock(cycles) => found.clock_ghz = Some(rate(CLEAN, cycles as f64)),
+        Reads::Bandwidth(level, kind, bytes) => found.bandwidth.push(BandwidthLimit {
+            level,
+            kind,
+            threads,
+            bytes: bytes as u64,
+            gbps: rate(FAIRLY_CLEAN, Ground::block_bytes(kind)),
+            gbps_median: rate(0.5, Ground::block_bytes(kind)),
+        }),
+        Reads::Latency(bytes) => found.latency.push(LatencyLimit {
+            bytes: bytes as u64,
+            ns: ns(FAIRLY_CLEAN),
+            ns_median: ns(0.5),
+        }),
+        Reads::ForkJoin(threads) => {
+            found.fork_join.push(ForkJoin { threads, ns: ns(FAIRLY_CLEAN) });
+        }
     }
 }

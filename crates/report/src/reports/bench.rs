@@ -20,16 +20,17 @@ const SUSPICIOUS_PERCENT: f64 = 105.0;
 const COLUMNS: [Column; 12] = [
     Column::left("shape", 0),
     Column::left("contender", 0),
-    Column::left("outcome", 3),
+    Column::left("outcome", 4),
     Column::right("time", 0),
-    Column::right("× first [interval]", 2),
+    Column::right("× first [interval]", 3),
     Column::right("× best peer", 2),
-    Column::left("verdict", 4),
+    Column::left("verdict", 5),
     Column::right("efficiency", 1),
-    Column::right("GFLOP/s", 5),
-    Column::right("GB/s", 6),
-    Column::right("memory", 7),
-    Column::right("allocations", 8),
+    Column::left("bound", 2),
+    Column::right("GFLOP/s", 6),
+    Column::right("GB/s", 7),
+    Column::right("memory", 8),
+    Column::right("allocations", 9),
 ];
 
 /// The column that only tables with peers have.
@@ -137,6 +138,7 @@ fn row(record: &Record, winner: &Winner) -> Vec<Cell> {
         best_peer(record),
         cell(comparison.map(|comparison| comparison.verdict.name().to_owned())),
         efficiency(record),
+        cell(performance.and_then(|of| Some(of.limits?.bound?.name().to_owned()))),
         rate("gflops"),
         rate("throughput_gbps"),
         cell(performance.map(|performance| Bytes(performance.peak_bytes).to_string())),
@@ -355,10 +357,10 @@ mod tests {
 Bench r1
 
 matmul f32, 1 thread
- shape               contender             outcome            time     × first [interval]  verdict   efficiency  GFLOP/s   GB/s    memory  allocations
- b=1,m=64,n=32,k=63  native/scalar@scalar  PROVEN   40.0 µs ±1.0 %                  first  –           15 % needs work     6.50  0.500  1.43 MiB  none
- b=1,m=64,n=32,k=63  native/simd@avx2 *    PROVEN   10.0 µs ±1.0 %  0.250× [0.245, 0.255]  FASTER        60 % good     26.0   2.00  1.43 MiB  none
- b=1,m=64,n=32,k=63  native/simd@avx512    WRONG             WRONG                      –  –                     –        –      –         –  –
+ shape               contender             outcome            time     × first [interval]  verdict   efficiency  bound  GFLOP/s   GB/s    memory  allocations
+ b=1,m=64,n=32,k=63  native/scalar@scalar  PROVEN   40.0 µs ±1.0 %                  first  –           15 % needs work  compute   6.50  0.500  1.43 MiB  none
+ b=1,m=64,n=32,k=63  native/simd@avx2 *    PROVEN   10.0 µs ±1.0 %  0.250× [0.245, 0.255]  FASTER        60 % good  compute   26.0   2.00  1.43 MiB  none
+ b=1,m=64,n=32,k=63  native/simd@avx512    WRONG             WRONG                      –  –                     –  –      –      –         –  –
 
 note: every row had 1 thread, f32, sums in f32, caches hot, pages 4k, isolation T1; packing inside the timed call
 

@@ -1,16 +1,19 @@
 //! The report of the machine's facts.
 
+use super::probe::push_probe;
 use crate::document::{Cell, Column, Document};
 use crate::plain::percent;
 use proofmark_schema::machine::{CacheFacts, Load, MachineFacts};
+use proofmark_schema::probe::Probe;
 use proofmark_schema::quantity::Bytes;
 use serde_json::json;
 
 const COLUMNS: [Column; 2] = [Column::left("fact", 0), Column::text("value", 0)];
 
-/// The document of a machine and what it is doing now.
-pub fn machine(facts: &MachineFacts, load: &Load) -> Document {
-    let data = json!({ "machine": facts, "load": load });
+/// The document of a machine, what it is doing at the time `now` (seconds since 1970), and what
+/// its last probe found.
+pub fn machine(facts: &MachineFacts, load: &Load, probe: Option<&Probe>, now: u64) -> Document {
+    let data = json!({ "machine": facts, "load": load, "probe": probe });
     let mut document = Document::new(format!("Machine {}", facts.fingerprint), data, "");
     let caches: Vec<String> = facts.caches.iter().map(cache).collect();
     let or_none = |value: &Option<String>| value.clone().unwrap_or_else(|| "none seen".to_owned());
@@ -37,6 +40,10 @@ pub fn machine(facts: &MachineFacts, load: &Load) -> Document {
     document.table("", &COLUMNS, rows.to_vec());
     if facts.hypervisor.is_some() {
         document.note("in a virtual machine, caches and features are what the hypervisor says");
+    }
+    match probe {
+        Some(probe) => push_probe(&mut document, probe, now),
+        None => document.note("its limits are not known: `proofmark machine probe` measures them"),
     }
     document
 }
@@ -69,11 +76,16 @@ mod tests {
             hardware_counters: false,
             fingerprint: "0123456789ab".to_owned(),
         };
-        let document = machine(&facts, &Load::default());
+        let document = machine(&facts, &Load::default(), None, 0);
         let text = (find("term").unwrap().render)(&document, &Style::default());
         for part in ["Machine 0123456789ab", "L1 data 48.0 KiB", "24.0 GiB", "KVM", "none seen"] {
             assert!(text.contains(part), "{part} in\n{text}");
         }
+        assert!(text.contains("its limits are not known"), "{text}");
         assert_eq!(document.data["machine"]["memory_bytes"], 24_u64 << 30);
+        let probe = Probe { made: 100, clock_ghz: Some(3.0), ..Probe::default() };
+        let document = machine(&facts, &Load::default(), Some(&probe), 100 + 180);
+        let text = (find("term").unwrap().render)(&document, &Style::default());
+        assert!(text.contains("3.00 GHz") && text.contains("probed 3 min ago"), "{text}");
     }
 }

@@ -3,7 +3,9 @@
 mod avx2;
 mod avx512;
 pub mod cache;
+pub mod peak;
 pub mod state;
+pub(crate) mod stream;
 
 pub use avx2::Avx2;
 pub use avx512::Avx512;

@@ -1,0 +1,136 @@
+//! The machine's limits: probed, kept, and held against what was measured.
+
+use crate::{EngineError, Event, Listener};
+use proofmark_contract::Entry;
+use proofmark_machine::{Ask, Ceilings, Demand, Effort, unix_seconds};
+use proofmark_schema::machine::MachineFacts;
+use proofmark_schema::probe::Probe;
+use proofmark_schema::quantity::Age;
+use proofmark_schema::{Cache, Case, Isa};
+use proofmark_store::Store;
+
+/// Seconds of rounds of a whole probe; setting it up takes a few more.
+const WHOLE: Effort = Effort::Seconds(48.0);
+/// The same for a first look.
+const QUICK: Effort = Effort::Seconds(3.5);
+
+/// Probes this machine and keeps what was found.
+///
+/// # Errors
+/// If the store fails.
+pub fn probe_machine(
+    store: &Store,
+    facts: &MachineFacts,
+    is_quick: bool,
+) -> Result<Probe, EngineError> {
+    let effort = if is_quick { QUICK } else { WHOLE };
+    let ask = Ask::everything(facts.cpus.len());
+    let probe = proofmark_machine::probe(&ask, effort, &facts.fingerprint);
+    store.keep_probe(&probe)?;
+    Ok(probe)
+}
+
+/// The limits that a run on this machine is held to; says where they come from.
+pub(crate) fn ceilings(
+    store: &Store,
+    facts: &MachineFacts,
+    cap: Isa,
+    listener: &dyn Listener,
+) -> Ceilings {
+    let saved = store.probe(&facts.fingerprint);
+    let note = match &saved {
+        Ok(Some(probe)) => {
+            format!("limits: probe of {} ago", Age(unix_seconds().saturating_sub(probe.made)))
+        }
+        Ok(None) => {
+            "limits: short probe; run `proofmark machine probe` for sharper ones".to_owned()
+        }
+        Err(error) => {
+            format!("limits: short probe, because {error}; run `proofmark machine probe` again")
+        }
+    };
+    listener.hear(&Event::Note(note));
+    Ceilings::new(saved.ok().flatten(), cap)
+}
+
+/// What a call of a case demands of the machine, if its threads, its caches and the sets of
+/// operands it walks over are these.
+pub(crate) fn demand(
+    entry: &Entry,
+    case: &Case,
+    threads: usize,
+    cache: Cache,
+    sets: u64,
+) -> Option<Demand> {
+    let signature = entry.op.signature(case).ok()?;
+    let work = entry.op.work(case);
+    let outputs: u64 = signature.outputs().iter().map(|operand| operand.len() as u64).sum();
+    let terms = entry.op.reduction(case);
+    // The level that operands come from, so that the bound is that of this state.
+    let working_set = match cache {
+        Cache::Hot | Cache::WeightsCold => Some(signature.bytes()),
+        Cache::Rotate => Some(signature.bytes() * sets),
+        Cache::Cold => None,
+    };
+    // A multiplication and an addition for each term of each output, at the least.
+    let sums_products = terms > 1 && work.flops >= 2 * terms * outputs;
+    Some(Demand { work, dtype: case.dtype, sums_products, threads, working_set })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::Mutex;
+
+    #[test]
+    fn only_products_of_matrices_are_sums_of_products() {
+        for entry in crate::ops() {
+            let dtype = entry.op.dtypes()[0];
+            let case =
+                proofmark_contract::complete_case(entry.op, &Case::new(entry.op.name(), dtype));
+            let demand = demand(entry, &case, 1, Cache::Hot, 1).unwrap();
+            assert_eq!(demand.sums_products, entry.op.name() == "matmul", "{}", entry.op.name());
+        }
+    }
+
+    #[test]
+    fn states_of_the_caches_change_the_working_set() {
+        let entry = crate::find_op("add").unwrap();
+        let case: Case = "add:f32[b=1,s=1,d=1000]".parse().unwrap();
+        let set = |cache| demand(entry, &case, 1, cache, 5).unwrap().working_set;
+        assert_eq!(set(Cache::Hot), Some(12_000));
+        assert_eq!(set(Cache::Rotate), Some(60_000));
+        assert_eq!(set(Cache::Cold), None);
+    }
+
+    #[derive(Default)]
+    struct Heard(Mutex<Vec<String>>);
+
+    impl Listener for Heard {
+        fn hear(&self, event: &Event<'_>) {
+            if let Event::Note(note) = event {
+                self.0.lock().unwrap().push(note.clone());
+            }
+        }
+    }
+
+    #[test]
+    fn a_run_says_which_limits_it_uses_and_how_old_they_are() {
+        let folder = tempfile::tempdir().unwrap();
+        let store = Store::open(folder.path()).unwrap();
+        let facts = proofmark_machine::facts(Isa::Avx512);
+        let heard = Heard::default();
+        let hear = || drop(ceilings(&store, &facts, Isa::Avx512, &heard));
+        hear();
+        let other = Probe { machine: "another".to_owned(), ..Probe::default() };
+        store.keep_probe(&other).unwrap();
+        hear();
+        let made = unix_seconds() - 7300;
+        store.keep_probe(&Probe { machine: facts.fingerprint.clone(), made, ..other }).unwrap();
+        hear();
+        let heard = heard.0.into_inner().unwrap();
+        assert!(heard[0].starts_with("limits: short probe; run `proofmark machine probe`"));
+        assert_eq!(heard[1], heard[0], "a probe of another machine is not used");
+        assert_eq!(heard[2], "limits: probe of 2 h ago");
+    }
+}

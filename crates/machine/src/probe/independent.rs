@@ -1,0 +1,133 @@
+//! The probe against loops that share nothing with it: intrinsics instead of `asm!`, other chains,
+//! another clockwork around them.
+
+use super::memory::{Caches, Ground};
+use super::{CLEAN, Peak, compute_gauge, operations};
+use crate::clock::seconds_of;
+use crate::probe::Gauge;
+use proofmark_schema::probe::{Level, Traffic, Unit};
+use proofmark_tensor::Pool;
+use std::arch::x86_64::*;
+use std::hint::black_box;
+
+/// Turns of both, in alternation, between two looks.
+const TURNS: usize = 50;
+/// Looks. A machine may be busy for a while; a wrong count never comes right.
+const LOOKS: usize = 6;
+const MARGIN: f64 = 0.05;
+
+/// Runs a gauge and an own loop in alternation until their best rates agree.
+///
+/// `own(size)` returns the operations or bytes that it did; `scale` is what a gauge's unit counts.
+fn agree(name: &str, mut gauge: Gauge<'_>, scale: f64, mut own: impl FnMut(usize) -> f64) {
+    let pool = Pool::serial();
+    let mut size = 1;
+    while seconds_of(|| _ = own(size)) < 5e-4 {
+        size *= 2;
+    }
+    let mut rates = Vec::new();
+    let mut ratio = 0.0;
+    for _ in 0..LOOKS {
+        for _ in 0..TURNS {
+            gauge.turn(&pool);
+            own(size);
+            for _ in 0..4 {
+                let mut done = 0.0;
+                let seconds = seconds_of(|| done = own(size));
+                rates.push(done / seconds);
+            }
+        }
+        rates.sort_unstable_by(f64::total_cmp);
+        let own_limit = rates[(rates.len() - 1) * 99 / 100];
+        ratio = gauge.quantile(CLEAN) * scale / own_limit;
+        if (ratio - 1.0).abs() <= MARGIN {
+            return;
+        }
+    }
+    panic!("{name}: the probe says {ratio} times what the independent loop reaches");
+}
+
+#[target_feature(enable = "avx2,fma")]
+fn fma_256(size: usize) -> f64 {
+    let (x, y) = (_mm256_set1_ps(black_box(0.25)), _mm256_set1_ps(black_box(0.5)));
+    let mut sums = [_mm256_setzero_ps(); 10];
+    for _ in 0..size {
+        for sum in &mut sums {
+            *sum = _mm256_fmadd_ps(*sum, x, y);
+        }
+    }
+    black_box(sums);
+    (size * 10 * 8 * 2) as f64
+}
+
+#[target_feature(enable = "avx512f")]
+fn fma_512(size: usize) -> f64 {
+    let (x, y) = (_mm512_set1_ps(black_box(0.25)), _mm512_set1_ps(black_box(0.5)));
+    let mut sums = [_mm512_setzero_ps(); 16];
+    for _ in 0..size {
+        for sum in &mut sums {
+            *sum = _mm512_fmadd_ps(*sum, x, y);
+        }
+    }
+    black_box(sums);
+    (size * 16 * 16 * 2) as f64
+}
+
+#[target_feature(enable = "avx512f,avx512vnni")]
+fn bytes_512(size: usize) -> f64 {
+    let (x, y) = (_mm512_set1_epi8(black_box(3)), _mm512_set1_epi8(black_box(2)));
+    let mut sums = [_mm512_setzero_si512(); 16];
+    for _ in 0..size {
+        for sum in &mut sums {
+            *sum = _mm512_dpbusd_epi32(*sum, x, y);
+        }
+    }
+    black_box(sums);
+    (size * 16 * 64 * 2) as f64
+}
+
+/// `x = y + f·z` over three arrays, front to back, `size` times, as a compiler makes it.
+#[target_feature(enable = "avx512f")]
+fn triad_512(size: usize, x: &mut [f32], y: &[f32], z: &[f32]) -> f64 {
+    for _ in 0..size {
+        let factor = black_box(0.5);
+        for ((x, y), z) in x.iter_mut().zip(y).zip(z) {
+            *x = y + factor * z;
+        }
+    }
+    (size * x.len() * 12) as f64
+}
+
+#[test]
+fn limits_of_arithmetic_are_those_of_independent_loops() {
+    let check = |unit: Unit, own: fn(usize) -> f64| {
+        if let (Some(peak), Some((_, gauge))) = (Peak::of(unit), compute_gauge(unit, 1)) {
+            agree(unit.name(), gauge, operations(peak), own);
+        }
+    };
+    // SAFETY: of all three: a gauge exists only where the processor has the unit.
+    check(Unit::F32Avx2, |size| unsafe { fma_256(size) });
+    // SAFETY: as above.
+    check(Unit::F32Avx512, |size| unsafe { fma_512(size) });
+    // SAFETY: as above.
+    check(Unit::Int8Avx512Vnni, |size| unsafe { bytes_512(size) });
+}
+
+#[test]
+fn the_limit_of_the_second_cache_is_that_of_an_independent_loop() {
+    if Peak::of(Unit::F32Avx512).is_none() {
+        return;
+    }
+    let bytes = Caches::here().working_set(Level::L2, 1).unwrap();
+    let ground = Ground::new(Ground::needed(bytes, 1), &Pool::serial());
+    let (_, gauge) = ground.gauges(bytes, 1).find(|of| of.0 == Traffic::Triad).unwrap();
+    let length = bytes / 12 / 16 * 16;
+    let own_ground = Ground::new(Ground::needed(bytes, 1), &Pool::serial());
+    // SAFETY: nobody else has this memory.
+    let memory = unsafe { own_ground.part(0, 3 * length) };
+    let (x, rest) = memory.split_at_mut(length);
+    let (y, z) = rest.split_at_mut(length);
+    let scale = Ground::block_bytes(Traffic::Triad);
+    // SAFETY: AVX-512 is there, or the test had ended.
+    agree("triad", gauge, scale, |size| unsafe { triad_512(size, x, y, z) });
+}
