@@ -17,7 +17,7 @@ use std::fmt::Write as _;
 /// Efficiency above which the number itself is suspicious.
 const SUSPICIOUS_PERCENT: f64 = 105.0;
 
-const COLUMNS: [Column; 12] = [
+const COLUMNS: [Column; 13] = [
     Column::left("shape", 0),
     Column::left("contender", 0),
     Column::left("outcome", 4),
