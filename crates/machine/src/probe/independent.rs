@@ -122,12 +122,14 @@ fn the_limit_of_the_second_cache_is_that_of_an_independent_loop() {
     let ground = Ground::new(Ground::needed(bytes, 1), &Pool::serial());
     let (_, gauge) = ground.gauges(bytes, 1).find(|of| of.0 == Traffic::Triad).unwrap();
     let length = bytes / 12 / 16 * 16;
-    let own_ground = Ground::new(Ground::needed(bytes, 1), &Pool::serial());
-    // SAFETY: nobody else has this memory.
-    let memory = unsafe { own_ground.part(0, 3 * length) };
-    let (x, rest) = memory.split_at_mut(length);
-    let (y, z) = rest.split_at_mut(length);
     let scale = Ground::block_bytes(Traffic::Triad);
-    // SAFETY: AVX-512 is there, or the test had ended.
-    agree("triad", gauge, scale, |size| unsafe { triad_512(size, x, y, z) });
+    // In the very memory of the probe: other pages fit the cache better or worse.
+    agree("triad", gauge, scale, |size| {
+        // SAFETY: both take turns, and each has the memory only while it runs.
+        let memory = unsafe { ground.part(0, 3 * length) };
+        let (x, rest) = memory.split_at_mut(length);
+        let (y, z) = rest.split_at_mut(length);
+        // SAFETY: AVX-512 is there, or the test had ended.
+        unsafe { triad_512(size, x, y, z) }
+    });
 }
