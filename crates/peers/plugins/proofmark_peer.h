@@ -43,12 +43,19 @@ typedef struct {
     const char *version;
     const char *build;              /* flags, features */
     const char *isa;                /* the instruction set it uses on this machine */
-    /* 0 if it does the case; else the reason is written to `why`, ending in 0. */
+    /* 0 if it does the case, on which the calls are that follow; else the reason is written to
+     * `why`, ending in 0. */
     int (*supports)(const proofmark_call *call, char *why, size_t why_bytes);
     /* Computes once; 0 if it did. */
     int (*run)(const proofmark_call *call, char *why, size_t why_bytes);
     /* Gives it another number of threads; null if it has one only. */
     void (*set_threads)(size_t threads);
+    /* From here on only if `size` says that they are there. */
+    /* Brings the last result into the operands, outside of the clock, for libraries that return
+     * results in memory of their own; null if `run` writes into the operands. */
+    int (*settle)(const proofmark_call *call, char *why, size_t why_bytes);
+    /* Where results go then; null for the operands. */
+    const char *memory;
 } proofmark_peer_info;
 
 /* Asked once, before anything else. */

@@ -94,7 +94,7 @@ pub fn add(
         Source::Wheels { packages, library } => wheels(&place, tools, packages, library, hear),
         Source::Npm { package, library } => npm(&place, package, library, hear),
         Source::Python { packages } => environment(&place, tools, packages, hear),
-        Source::Crate { files } => build(&place, files, hear),
+        Source::Crate { files, feature } => build(&place, files, feature, hear),
         Source::System { debian } => Err(InstallError::System(debian)),
     };
     let shelved = shelved.inspect_err(|_| {
@@ -213,7 +213,12 @@ print(json.dumps({"library": library, "prefix": sys.base_prefix, "version": vers
                   "packages": site.getsitepackages()}))
 "#;
 
-fn build(place: &Path, files: &[(&str, &str)], hear: Hear<'_>) -> Result<Shelved, InstallError> {
+fn build(
+    place: &Path,
+    files: &[(&str, &str)],
+    feature: &str,
+    hear: Hear<'_>,
+) -> Result<Shelved, InstallError> {
     let source = place.join("source");
     for (path, text) in files {
         let path = source.join(path);
@@ -221,7 +226,8 @@ fn build(place: &Path, files: &[(&str, &str)], hear: Hear<'_>) -> Result<Shelved
         fs::create_dir_all(folder).map_err(|error| failed("making a folder", error))?;
         fs::write(&path, text).map_err(|error| failed("writing sources", error))?;
     }
-    let args = ["build", "--release", "--locked", "--target-dir", "target"].map(OsStr::new);
+    let args = ["build", "--release", "--locked", "--target-dir", "target", "--features", feature];
+    let args = args.map(OsStr::new);
     run(Path::new("cargo"), &args, &source, "install Rust", hear)?;
     let target = source.join("target");
     let built = library_in(&target.join("release"), "lib")?;
@@ -235,7 +241,7 @@ fn build(place: &Path, files: &[(&str, &str)], hear: Hear<'_>) -> Result<Shelved
 }
 
 /// The version that a lock file gives the first dependency of a manifest.
-fn locked_version(manifest: &str, lock: &str) -> String {
+pub(crate) fn locked_version(manifest: &str, lock: &str) -> String {
     let dependencies = manifest.split("[dependencies]").nth(1).unwrap_or("");
     let first =
         dependencies.lines().find_map(|line| line.split_once(" =")).map_or("", |pair| pair.0);

@@ -7,6 +7,7 @@
 
 mod blas;
 mod find;
+mod ggml;
 mod install;
 mod kernel;
 mod load;
@@ -15,6 +16,7 @@ mod onnxruntime;
 mod open;
 mod peer;
 mod plugin;
+mod rust_crates;
 mod shelf;
 
 pub use find::{Found, Status, find, status};
@@ -25,8 +27,19 @@ pub use plugin::Plugin;
 pub use shelf::{PeerShelf, PythonHome, Shelved};
 
 /// Every peer, in the order of tables.
-pub const PEERS: &[&dyn Peer] =
-    &[&blas::OPENBLAS, &blas::MKL, &blas::BLIS, &onednn::OneDnn, &onnxruntime::OnnxRuntime];
+pub const PEERS: &[&dyn Peer] = &[
+    &blas::OPENBLAS,
+    &blas::MKL,
+    &blas::BLIS,
+    &onednn::OneDnn,
+    &ggml::Ggml,
+    &onnxruntime::OnnxRuntime,
+    &rust_crates::GEMM,
+    &rust_crates::GEMM_AVX512,
+    &rust_crates::FAER,
+    &rust_crates::MATRIXMULTIPLY,
+    &rust_crates::CANDLE,
+];
 
 /// The peer of that name: one of ours, or one that somebody put on the shelf.
 pub fn by_name(shelf: &PeerShelf, name: &str) -> Option<&'static dyn Peer> {

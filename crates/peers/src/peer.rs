@@ -82,6 +82,8 @@ pub enum Source {
     Crate {
         /// The crate's sources: path and text.
         files: &'static [(&'static str, &'static str)],
+        /// A feature of the plug-in to build with; empty for none.
+        feature: &'static str,
     },
     /// Only from the system's own packages.
     System {

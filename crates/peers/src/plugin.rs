@@ -1,13 +1,15 @@
 //! Peers that are shared libraries with our C interface: `plugins/proofmark_peer.h`.
 
 use crate::open::Open;
-use crate::{Found, Peer, PeerShelf, Ready, Source};
+use crate::{Called, Found, Peer, PeerShelf, Ready, Source};
 use proofmark_contract::{Call, KernelError, Unsupported};
 use proofmark_schema::wire::MAX_OPERANDS;
 use proofmark_schema::{Case, DType, ErrorContract, Receipt, Reproducibility};
 use proofmark_tensor::Tensor;
 use std::ffi::{CStr, CString, c_char, c_int, c_void};
+use std::mem::{MaybeUninit, offset_of};
 use std::ptr::null;
+use std::rc::Rc;
 
 /// The version of the interface.
 const ABI: u32 = 1;
@@ -51,9 +53,12 @@ struct RawPeer {
     version: *const c_char,
     build: *const c_char,
     isa: *const c_char,
-    supports: Asked,
-    run: Asked,
+    supports: Option<Asked>,
+    run: Option<Asked>,
     set_threads: Option<unsafe extern "C" fn(usize)>,
+    /// The first that older plug-ins do not have.
+    settle: Option<Asked>,
+    memory: *const c_char,
 }
 
 /// A peer that somebody put on the shelf and this program knows nothing else about.
@@ -85,7 +90,7 @@ impl Peer for Plugin {
     }
 
     fn source(&self) -> Source {
-        Source::Crate { files: &[] }
+        Source::Crate { files: &[], feature: "" }
     }
 
     fn supports(&self, _: &Case) -> Result<(), Unsupported> {
@@ -103,13 +108,11 @@ pub(crate) fn load(found: &Found, case: &Case, threads: usize) -> Result<Ready, 
     // SAFETY: the interface's one export, with its documented type.
     let enter: unsafe extern "C" fn() -> *const RawPeer = unsafe { library.get("proofmark_peer")? };
     // SAFETY: takes nothing; gives a structure that lives as long as the library.
-    let peer = unsafe { enter().as_ref() }.ok_or("it gives no description of itself")?;
-    if peer.abi != ABI || (peer.size as usize) < size_of::<RawPeer>() {
-        return Err(format!("it speaks version {} of the interface, not {ABI}", peer.abi));
-    }
-    let peer = *peer;
-    let words = Words::of(case);
-    ask(peer.supports, &words.call(threads, &[], 0))?;
+    let peer = unsafe { RawPeer::read(enter()) }?;
+    let supports = peer.supports.ok_or("its `supports` is null")?;
+    let run = peer.run.ok_or("its `run` is null")?;
+    let words = Rc::new(Words::of(case));
+    ask(supports, &words.call(threads, &[], 0))?;
     if let Some(set_threads) = peer.set_threads {
         // SAFETY: the interface's function, on the one thread that uses the library.
         unsafe { set_threads(threads) };
@@ -119,31 +122,50 @@ pub(crate) fn load(found: &Found, case: &Case, threads: usize) -> Result<Ready, 
         build: text(peer.build),
         isa: text(peer.isa),
         device: "cpu".to_owned(),
+        memory: if peer.memory.is_null() { String::new() } else { text(peer.memory) },
         ..Receipt::default()
     };
     let set_threads = peer.set_threads.map(|set_threads| -> Box<dyn Fn(usize)> {
         // SAFETY: as above.
         Box::new(move |threads| unsafe { set_threads(threads) })
     });
-    let run = move |call: &mut Call<'_>| {
-        let mut operands = [RawOperand::NONE; MAX_OPERANDS];
-        let tensors = call.inputs.iter().chain(call.outputs.iter());
-        let mut count = 0;
-        for (place, tensor) in operands.iter_mut().zip(tensors) {
-            *place = RawOperand::of(tensor);
-            count += 1;
-        }
-        let raw = words.call(call.threads, &operands[..count], call.inputs.len());
-        ask(peer.run, &raw).map_err(KernelError::Refused)
+    let called = |asked: Asked| -> Called {
+        let words = Rc::clone(&words);
+        Box::new(move |call| words.pass(asked, call))
     };
     Ok(Ready {
         receipt,
         contract: ErrorContract { accumulate: DType::F32, reproducibility: Reproducibility::None },
         set_threads,
-        run: Box::new(run),
-        settle: None,
+        run: called(run),
+        settle: peer.settle.map(called),
         empty: None,
     })
+}
+
+impl RawPeer {
+    /// A copy of a plug-in's description, with nothing where an older one ends.
+    ///
+    /// # Safety
+    /// It is null, or its first fields are there and as many bytes as they say.
+    unsafe fn read(given: *const RawPeer) -> Result<RawPeer, String> {
+        if given.is_null() {
+            return Err("it gives no description of itself".to_owned());
+        }
+        // SAFETY: the caller's promise.
+        let (abi, size) = unsafe { ((*given).abi, (*given).size as usize) };
+        if abi != ABI || size < offset_of!(RawPeer, settle) {
+            return Err(format!("it speaks version {abi} of the interface, not {ABI}"));
+        }
+        let mut whole = MaybeUninit::<RawPeer>::zeroed();
+        let known = size.min(size_of::<RawPeer>());
+        // SAFETY: so many bytes are there by the caller's promise, and fit; zeros are valid in
+        // every field.
+        unsafe {
+            given.cast::<u8>().copy_to_nonoverlapping(whole.as_mut_ptr().cast(), known);
+            Ok(whole.assume_init())
+        }
+    }
 }
 
 fn ask(asked: Asked, call: &RawCall) -> Result<(), String> {
@@ -197,6 +219,19 @@ impl Words {
             attribute_values,
             _names: kept,
         }
+    }
+
+    /// Asks with a call's operands.
+    fn pass(&self, asked: Asked, call: &mut Call<'_>) -> Result<(), KernelError> {
+        let mut operands = [RawOperand::NONE; MAX_OPERANDS];
+        let tensors = call.inputs.iter().chain(call.outputs.iter());
+        let mut count = 0;
+        for (place, tensor) in operands.iter_mut().zip(tensors) {
+            *place = RawOperand::of(tensor);
+            count += 1;
+        }
+        let raw = self.call(call.threads, &operands[..count], call.inputs.len());
+        ask(asked, &raw).map_err(KernelError::Refused)
     }
 
     fn call(&self, threads: usize, operands: &[RawOperand], inputs: usize) -> RawCall {
@@ -258,6 +293,34 @@ fn c_name(dtype: DType) -> &'static CStr {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_an_older_plug_in_does_not_have_is_not_read() {
+        // Rubbish where the description of an older one has ended.
+        let older = RawPeer {
+            abi: ABI,
+            size: offset_of!(RawPeer, settle) as u32,
+            version: c"1".as_ptr(),
+            build: null(),
+            isa: null(),
+            supports: None,
+            run: None,
+            set_threads: None,
+            settle: None,
+            memory: std::ptr::without_provenance(1),
+        };
+        // SAFETY: whole descriptions, or null.
+        unsafe {
+            let read = RawPeer::read(&raw const older).unwrap();
+            assert_eq!(text(read.version), "1");
+            assert!(read.memory.is_null() && read.settle.is_none());
+            let newer = RawPeer { size: 4096, ..older };
+            assert!(!RawPeer::read(&raw const newer).unwrap().memory.is_null());
+            let other = RawPeer { abi: 9, ..older };
+            assert!(RawPeer::read(&raw const other).err().unwrap().contains("version 9"));
+            assert!(RawPeer::read(null()).is_err());
+        }
+    }
 
     #[test]
     fn element_types_have_the_same_name_in_c() {
