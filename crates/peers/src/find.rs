@@ -20,6 +20,8 @@ const SYSTEM_FOLDERS: &[&str] = &[
 pub struct Found {
     /// Its version; none where only the library itself can tell.
     pub version: Option<String>,
+    /// Its folder on the shelf, if it is there.
+    pub place: Option<PathBuf>,
     /// The file to open.
     pub library: PathBuf,
     /// Interpreter and packages, for Python peers.
@@ -37,15 +39,19 @@ pub enum Status {
 
 /// Looks for a peer: first on the shelf, then where systems keep libraries.
 pub fn find(peer: &dyn Peer, shelf: &PeerShelf) -> Option<Found> {
-    if let Some(shelved) = shelf.read(peer.name()) {
-        let version = Some(shelved.version);
-        return Some(Found { version, library: shelved.library, python: shelved.python });
+    if let Some(shelved) = shelf.read(peer.shelved_as()) {
+        return Some(Found {
+            version: Some(shelved.version),
+            place: Some(shelf.place(peer.shelved_as())),
+            library: shelved.library,
+            python: shelved.python,
+        });
     }
     let names = peer.system_names().iter();
     let mut places = names
         .flat_map(|name| SYSTEM_FOLDERS.iter().map(move |folder| Path::new(folder).join(name)));
     let library = places.find(|place| place.is_file())?;
-    Some(Found { version: None, library, python: None })
+    Some(Found { version: None, place: None, library, python: None })
 }
 
 /// Whether a peer is there, and if not, what to do.
@@ -56,6 +62,6 @@ pub fn status(peer: &dyn Peer, shelf: &PeerShelf) -> Status {
 fn hint(peer: &dyn Peer) -> String {
     match peer.source() {
         Source::System { debian } => format!("install the system's package, `{debian}` on Debian"),
-        _ => format!("proofmark peers add {}", peer.name()),
+        _ => format!("proofmark peers add {}", peer.shelved_as()),
     }
 }

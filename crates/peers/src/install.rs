@@ -85,8 +85,9 @@ pub fn add(
     if let Source::System { debian } = peer.source() {
         return Err(InstallError::System(debian));
     }
-    shelf.clear(peer.name()).map_err(|error| failed("clearing the place", error))?;
-    let place = shelf.place(peer.name());
+    let name = peer.shelved_as();
+    shelf.clear(name).map_err(|error| failed("clearing the place", error))?;
+    let place = shelf.place(name);
     fs::create_dir_all(&place).map_err(|error| failed("making a folder", error))?;
     // A program run in the folder must find it from anywhere.
     let place = fs::canonicalize(&place).map_err(|error| failed("finding the folder", error))?;
@@ -99,9 +100,9 @@ pub fn add(
     };
     let shelved = shelved.inspect_err(|_| {
         // What was half done is of no use, and the reason is told already.
-        let _ = shelf.clear(peer.name());
+        let _ = shelf.clear(name);
     })?;
-    shelf.write(peer.name(), &shelved).map_err(|error| failed("writing its note", error))?;
+    shelf.write(name, &shelved).map_err(|error| failed("writing its note", error))?;
     Ok(shelved)
 }
 

@@ -16,6 +16,7 @@ mod onnxruntime;
 mod open;
 mod peer;
 mod plugin;
+mod python;
 mod rust_crates;
 mod shelf;
 
@@ -39,6 +40,10 @@ pub const PEERS: &[&dyn Peer] = &[
     &rust_crates::FAER,
     &rust_crates::MATRIXMULTIPLY,
     &rust_crates::CANDLE,
+    &python::NUMPY,
+    &python::PYTORCH,
+    &python::PYTORCH_COMPILE,
+    &python::JAX,
 ];
 
 /// The peer of that name: one of ours, or one that somebody put on the shelf.

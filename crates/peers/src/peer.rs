@@ -23,6 +23,11 @@ pub trait Peer: Sync {
     /// How it comes onto a machine.
     fn source(&self) -> Source;
 
+    /// The name of its folder on the shelf: its own, unless it lives in another peer's.
+    fn shelved_as(&self) -> &'static str {
+        self.name()
+    }
+
     /// Names of its shared library where the system has it, best first.
     fn system_names(&self) -> &'static [&'static str] {
         &[]
