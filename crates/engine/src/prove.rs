@@ -8,6 +8,7 @@ use proofmark_gate::{Depth, Examiner, Rules, certify};
 use proofmark_peers::{PeerShelf, Status};
 use proofmark_schema::proof::Proof;
 use proofmark_schema::{Case, ContenderId, DType, Isa, Outcome, Receipt};
+use std::collections::BTreeMap;
 
 /// What to prove.
 #[derive(Clone, Debug)]
@@ -68,16 +69,28 @@ pub fn prove(
         request.ops.iter().map(|name| find_op(name)).collect::<Result<_, _>>()?
     };
     let mut jobs: Vec<(&'static Entry, ContenderId, DType)> = Vec::new();
+    let mut absent = BTreeMap::new();
     for entry in entries {
         let kernels = roster.kernels(entry).into_iter().map(|(who, _, _)| who);
-        let peers = roster.peers(entry).into_iter();
-        let ready = peers.filter(|(_, _, status)| matches!(status, Status::Ready(_)));
-        for who in kernels.chain(ready.map(|(who, _, _)| who)) {
+        let mut ready = Vec::new();
+        for (who, _, status) in roster.peers(entry) {
+            match status {
+                Status::Ready(_) => ready.push(who),
+                Status::Absent(hint) => _ = absent.insert(who.name, hint),
+            }
+        }
+        for who in kernels.chain(ready) {
             let wanted =
                 |dtype: &DType| request.dtypes.is_empty() || request.dtypes.contains(dtype);
             let dtypes = entry.op.dtypes().iter().copied().filter(wanted);
             jobs.extend(dtypes.map(|dtype| (entry, who.clone(), dtype)));
         }
+    }
+    if let (true, Some((name, hint))) = (jobs.is_empty(), absent.first_key_value()) {
+        return Err(EngineError::AbsentPeer { name: name.clone(), hint: hint.clone() });
+    }
+    for (name, hint) in absent {
+        listener.hear(&Event::Note(format!("ABSENT peer/{name}: {hint}")));
     }
     if jobs.is_empty() {
         return Err(EngineError::Nothing(format!("no kernel matches `{}`", request.with)));

@@ -21,13 +21,20 @@ pub struct Score {
 
 /// Scores `got` against the truth, for outputs of type `dtype` and the unit `u` of the precision
 /// that sums are promised in. `row` is the length of a row, over which errors are correlated.
-pub fn score(dtype: DType, unit: f64, truth: &Truth, got: &[f64], row: usize) -> Score {
+/// Errors up to `floor` are none: what a contender may lose that flushes subnormals.
+pub fn score(
+    dtype: DType,
+    (unit, floor): (f64, f64),
+    truth: &Truth,
+    got: &[f64],
+    row: usize,
+) -> Score {
     assert_eq!(truth.value.len(), got.len(), "one value for each wanted element");
     let mut score = Score { q: Vec::with_capacity(got.len()), ..Score::default() };
     let mut sums = Sums::default();
     let mut rows = RowMeans::new(row.max(1));
     for (i, (&got, &want)) in got.iter().zip(&truth.value).enumerate() {
-        let q = element(dtype, unit, want, truth.scale[i], got);
+        let q = element(dtype, (unit, floor), want, truth.scale[i], got);
         if q > score.errors.q_max || (i == 0) {
             score.errors.q_max = q;
             score.worst = i;
@@ -44,7 +51,7 @@ pub fn score(dtype: DType, unit: f64, truth: &Truth, got: &[f64], row: usize) ->
 }
 
 /// The error of one element in units of `u·scale`.
-fn element(dtype: DType, unit: f64, want: f64, scale: f64, got: f64) -> f64 {
+fn element(dtype: DType, (unit, floor): (f64, f64), want: f64, scale: f64, got: f64) -> f64 {
     if want.is_nan() || got.is_nan() {
         return if want.is_nan() && got.is_nan() { 0.0 } else { f64::INFINITY };
     }
@@ -62,7 +69,7 @@ fn element(dtype: DType, unit: f64, want: f64, scale: f64, got: f64) -> f64 {
     let clamp = |value: f64| value.clamp(-ceiling, ceiling);
     let error = (clamp(got) - clamp(want)).abs();
     let rounding = if dtype.is_float() { 0.5 * dtype.ulp(want) } else { 0.0 };
-    (error - rounding).max(0.0) / (unit * scale + dtype.smallest())
+    (error - rounding - floor).max(0.0) / (unit * scale + dtype.smallest())
 }
 
 /// The familiar numbers; reported, never deciding.
@@ -153,7 +160,7 @@ mod tests {
     const U: f64 = 1.0 / (1u64 << 24) as f64;
 
     fn q(want: f64, scale: f64, got: f64) -> f64 {
-        element(DType::F32, U, want, scale, got)
+        element(DType::F32, (U, 0.0), want, scale, got)
     }
 
     #[test]
@@ -192,6 +199,16 @@ mod tests {
     }
 
     #[test]
+    fn a_floor_forgives_what_flushing_loses_and_nothing_larger() {
+        let floor = 4096.0 * f64::from(f32::MIN_POSITIVE);
+        let with_floor = |want, got| element(DType::F32, (U, floor), want, want, got);
+        assert_eq!(with_floor(-2.09e-37, 0.0), 0.0);
+        assert!(q(-2.09e-37, 2.09e-37, 0.0) > 1e6);
+        assert!(with_floor(1e-30, 0.0) > 1e6);
+        assert!(with_floor(1.0, 1.0 + 1e-3) > 1e3);
+    }
+
+    #[test]
     fn truncation_shows_as_bias() {
         let wants: Vec<f64> = (0..4096).map(|i| f64::from(i).sin()).collect();
         let down = |x: f64| {
@@ -201,7 +218,7 @@ mod tests {
         };
         let got: Vec<f64> = wants.iter().map(|&x| down(x)).collect();
         let truth = Truth { scale: wants.iter().map(|x| x.abs()).collect(), value: wants };
-        let score = score(DType::F32, U, &truth, &got, 16);
+        let score = score(DType::F32, (U, 0.0), &truth, &got, 16);
         assert!(score.errors.bias < -6.0, "{:?}", score.errors);
     }
 }

@@ -8,7 +8,9 @@ use crate::{precision, sampling};
 use proofmark_arena::{Arena, Fault};
 use proofmark_contract::{Limits, Op, Portfolio, Signature, Values, Want, check_case};
 use proofmark_schema::proof::{Errors, Proof, Refusal, Stage, StageReport};
-use proofmark_schema::{Case, ContenderId, ErrorContract, Outcome, Receipt, Reproducibility};
+use proofmark_schema::{
+    Case, ContenderId, ErrorContract, Outcome, Receipt, Reproducibility, Underflow,
+};
 
 /// How thoroughly a case is examined.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -184,10 +186,9 @@ impl Examination<'_> {
     pub(crate) fn is_empty(&self) -> bool {
         self.signature.outputs().iter().all(proofmark_contract::Operand::is_empty)
     }
-
-    /// `u`: the unit of the precision that sums are promised in.
-    pub(crate) fn unit(&self) -> f64 {
-        self.contract.accumulate.unit()
+    /// The unit, and the error near zero that the contract allows.
+    pub(crate) fn unit_and_floor(&self) -> (f64, f64) {
+        unit_and_floor(&self.contract)
     }
 
     /// The limit on structured data, with the factor for the length of sums.
@@ -230,12 +231,12 @@ impl Examination<'_> {
     /// Scores output `k` of a run against the oracle.
     pub(crate) fn score(&self, inputs: &Values, outputs: &Outputs, k: usize) -> Score {
         let want = self.want(k);
-        let truth = self.by.op.oracle(self.case, inputs, k, &want);
+        let truth = self.by.op.oracle(self.case, &self.subject.given(inputs), k, &want);
         let operand = &self.signature.outputs()[k];
         let (rows, cols) = (operand.layout().rows(), operand.layout().cols());
         let got: Vec<f64> =
             want.indices(rows, cols).into_iter().map(|i| outputs.values[k][i]).collect();
-        score(operand.dtype, self.unit(), &truth, &got, want.cols(cols).len())
+        score(operand.dtype, self.unit_and_floor(), &truth, &got, want.cols(cols).len())
     }
 
     /// Runs on `inputs` and holds every judged element to `limit`.
@@ -272,4 +273,16 @@ impl Examination<'_> {
             all.bias = new.bias;
         }
     }
+}
+
+/// What the error of a contender with this contract is measured in, and what it may lose near
+/// zero. A flushed step is at most the least normal number, and at most so much larger in the
+/// result: a norm of small numbers divides by the root of its `eps`.
+pub(crate) fn unit_and_floor(contract: &ErrorContract) -> (f64, f64) {
+    const AMPLIFIED: f64 = 4096.0;
+    let floor = match contract.underflow {
+        Underflow::Gradual => 0.0,
+        Underflow::Flushed => AMPLIFIED * f64::from(f32::MIN_POSITIVE),
+    };
+    (contract.accumulate.unit(), floor)
 }

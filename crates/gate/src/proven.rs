@@ -1,6 +1,7 @@
 //! Proven contenders: the only ones that may be measured.
 
 use crate::compare::score;
+use crate::examiner::unit_and_floor;
 use crate::sampling;
 use crate::subject::values;
 use proofmark_arena::{Arena, Batch, Fault, FixedLayout, OperandPlan, Ran, Ruler, Spawn, Worker};
@@ -268,7 +269,7 @@ impl Entrant<'_> {
         let set = self.set_of(self.calls.saturating_sub(1));
         let signature = &self.proven.signature;
         let (op, case) = (self.proven.op, self.proven.case());
-        let unit = self.proven.proof.contract.accumulate.unit();
+        let unit = unit_and_floor(&self.proven.proof.contract);
         let limit = op.limits(case).q_max;
         let first = signature.inputs().len();
         let mut checked = 0;

@@ -2,8 +2,9 @@
 
 use proofmark_arena::{Arena, Batch, Fault, Loaded, OperandPlan, Ran, Spawn, Worker};
 use proofmark_contract::{Filling, Role, Signature, Values};
-use proofmark_schema::{Case, ContenderId, Pages};
+use proofmark_schema::{Case, ContenderId, Pages, Underflow};
 use proofmark_tensor::{Layout, Placement};
+use std::borrow::Cow;
 
 /// How the operands of a run lie in memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -63,6 +64,21 @@ impl<'a> Subject<'a> {
         self.worker.set_threads(threads)
     }
 
+    /// Inputs as it is given them: subnormals only where it promises to keep them.
+    pub(crate) fn given<'v>(&self, inputs: &'v Values) -> Cow<'v, Values> {
+        if self.loaded.contract.underflow == Underflow::Gradual {
+            return Cow::Borrowed(inputs);
+        }
+        let mut given = inputs.clone();
+        for (operand, values) in self.signature.operands().iter().zip(&mut given.tensors) {
+            let least = 2f64.powi(operand.dtype.min_exponent());
+            if operand.dtype.is_float() {
+                values.iter_mut().filter(|v| v.abs() < least).for_each(|v| *v *= 0.0);
+            }
+        }
+        Cow::Owned(given)
+    }
+
     /// Lays the operands out anew.
     pub(crate) fn arrange(&mut self, setup: Setup) -> Result<(), Fault> {
         let plans: Vec<OperandPlan> = self
@@ -95,6 +111,7 @@ impl<'a> Subject<'a> {
         if self.setup.is_none() {
             self.arrange(Setup::PLAIN)?;
         }
+        let inputs = self.given(inputs);
         self.poison = self.poison.wrapping_mul(0x2545_f491_4f6c_dd1d).rotate_left(17) | 1;
         for (i, operand) in self.signature.operands().iter().enumerate() {
             if operand.role == Role::Output {
@@ -132,6 +149,7 @@ impl<'a> Subject<'a> {
 
     /// Whether the read-only operands still hold these values.
     pub(crate) fn inputs_intact(&self, inputs: &Values) -> Option<&'static str> {
+        let inputs = self.given(inputs);
         let reads = self.signature.inputs().iter().enumerate();
         for (i, operand) in reads {
             let now = self.worker.tensor(i).to_f64();

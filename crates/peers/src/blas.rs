@@ -3,7 +3,7 @@
 use crate::open::Open;
 use crate::{Found, Peer, Ready, Source};
 use proofmark_contract::{Call, KernelError, Unsupported};
-use proofmark_schema::{Case, DType, ErrorContract, Receipt, Reproducibility};
+use proofmark_schema::{Case, DType, Receipt};
 use proofmark_tensor::Tensor;
 use std::ffi::{CStr, c_char, c_int};
 
@@ -144,10 +144,6 @@ impl Peer for Blas {
                 isa: introduced.isa,
                 device: "cpu".to_owned(),
                 ..Receipt::default()
-            },
-            contract: ErrorContract {
-                accumulate: DType::F32,
-                reproducibility: Reproducibility::None,
             },
             set_threads: Some(introduced.set_threads),
             run: Box::new(move |call| product.run(call, &*multiply)),

@@ -8,6 +8,7 @@ use proofmark_schema::{Case, ErrorContract, Isa};
 pub(crate) struct PeerKernel {
     pub(crate) name: &'static str,
     pub(crate) summary: &'static str,
+    pub(crate) contract: ErrorContract,
     pub(crate) ready: Ready,
 }
 
@@ -40,7 +41,7 @@ impl Kernel for PeerKernel {
     }
 
     fn contract(&self, _: &Case) -> ErrorContract {
-        self.ready.contract
+        self.contract
     }
 
     fn set_threads(&self, threads: usize) {

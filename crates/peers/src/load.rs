@@ -38,7 +38,8 @@ pub fn load(shelf: &PeerShelf, name: &str, case: &Case, threads: usize) -> Resul
     peer.supports(case).map_err(|reason| reason.to_string())?;
     set_environment(peer);
     let ready = peer.load(&found, case, threads)?;
-    let kernel = PeerKernel { name: peer.name(), summary: peer.summary(), ready };
+    let contract = peer.contract(case);
+    let kernel = PeerKernel { name: peer.name(), summary: peer.summary(), contract, ready };
     let kernel: &'static PeerKernel = Box::leak(Box::new(kernel));
     Ok(Peered {
         kernel,

@@ -2,7 +2,7 @@
 
 use crate::Found;
 use proofmark_contract::{Call, KernelError, Unsupported};
-use proofmark_schema::{Case, ErrorContract, Receipt};
+use proofmark_schema::{Case, DType, ErrorContract, Receipt, Reproducibility, Underflow};
 
 /// Another library.
 pub trait Peer: Sync {
@@ -44,6 +44,12 @@ pub trait Peer: Sync {
     /// The reason why not, as a fragment.
     fn supports(&self, case: &Case) -> Result<(), Unsupported>;
 
+    /// What it promises about its error on a case.
+    fn contract(&self, case: &Case) -> ErrorContract {
+        let _ = case;
+        PLAIN
+    }
+
     /// Loads what every case needs and no thread of it, so that copies of the process can be made
     /// from there on; `false` if there is nothing that takes long.
     ///
@@ -60,6 +66,16 @@ pub trait Peer: Sync {
     /// Why it cannot be loaded, or does not do the case after all.
     fn load(&self, found: &Found, case: &Case, threads: usize) -> Result<Ready, String>;
 }
+
+/// What libraries promise that promise nothing else: sums in f32, and no two calls alike.
+pub(crate) const PLAIN: ErrorContract = ErrorContract {
+    accumulate: DType::F32,
+    reproducibility: Reproducibility::None,
+    underflow: Underflow::Gradual,
+};
+
+/// The same of a library that flushes subnormals, or loses them on the way.
+pub(crate) const FLUSHED: ErrorContract = ErrorContract { underflow: Underflow::Flushed, ..PLAIN };
 
 /// How a peer comes onto a machine.
 #[derive(Clone, Copy, Debug)]
@@ -104,8 +120,6 @@ pub type Called = Box<dyn Fn(&mut Call<'_>) -> Result<(), KernelError>>;
 pub struct Ready {
     /// What the library says of itself.
     pub receipt: Receipt,
-    /// What it promises.
-    pub contract: ErrorContract,
     /// Gives it another number of threads; none if it has one only.
     pub set_threads: Option<Box<dyn Fn(usize)>>,
     /// One call.

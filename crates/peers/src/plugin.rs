@@ -4,7 +4,7 @@ use crate::open::Open;
 use crate::{Called, Found, Peer, PeerShelf, Ready, Source};
 use proofmark_contract::{Call, KernelError, Unsupported};
 use proofmark_schema::wire::MAX_OPERANDS;
-use proofmark_schema::{Case, DType, ErrorContract, Receipt, Reproducibility};
+use proofmark_schema::{Case, DType, Receipt};
 use proofmark_tensor::Tensor;
 use std::ffi::{CStr, CString, c_char, c_int, c_void};
 use std::mem::{MaybeUninit, offset_of};
@@ -135,7 +135,6 @@ pub(crate) fn load(found: &Found, case: &Case, threads: usize) -> Result<Ready, 
     };
     Ok(Ready {
         receipt,
-        contract: ErrorContract { accumulate: DType::F32, reproducibility: Reproducibility::None },
         set_threads,
         run: called(run),
         settle: peer.settle.map(called),

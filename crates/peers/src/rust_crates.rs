@@ -1,8 +1,9 @@
 //! Rust crates as peers: plug-ins built apart, so that nothing of theirs leaks into ours.
 
+use crate::peer::{FLUSHED, PLAIN};
 use crate::{Found, Peer, Ready, Source, plugin};
 use proofmark_contract::Unsupported;
-use proofmark_schema::{Case, DType};
+use proofmark_schema::{Case, DType, ErrorContract};
 
 /// What differs between the crates.
 pub(crate) struct RustCrate {
@@ -89,6 +90,11 @@ impl Peer for RustCrate {
             true => Ok(()),
             false => Err(Unsupported(format!("it has no {}", case.dtype))),
         }
+    }
+
+    /// Where candle loses subnormals; the others only multiply matrices.
+    fn contract(&self, case: &Case) -> ErrorContract {
+        if matches!(case.op.as_str(), "silu" | "add") { FLUSHED } else { PLAIN }
     }
 
     fn load(&self, found: &Found, case: &Case, threads: usize) -> Result<Ready, String> {

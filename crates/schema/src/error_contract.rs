@@ -29,6 +29,17 @@ impl Reproducibility {
     }
 }
 
+/// What becomes of numbers below the least normal one.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Underflow {
+    /// They are kept as subnormals, as IEEE 754 says.
+    #[default]
+    Gradual,
+    /// They may become zero, in operands, on the way, and in results.
+    Flushed,
+}
+
 /// What an implementation promises about its error; the gate holds it to this and no more.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct ErrorContract {
@@ -36,10 +47,17 @@ pub struct ErrorContract {
     pub accumulate: DType,
     /// Declared determinism.
     pub reproducibility: Reproducibility,
+    /// What it does near zero.
+    #[serde(default)]
+    pub underflow: Underflow,
 }
 
 impl Default for ErrorContract {
     fn default() -> Self {
-        ErrorContract { accumulate: DType::F32, reproducibility: Reproducibility::Bitwise }
+        ErrorContract {
+            accumulate: DType::F32,
+            reproducibility: Reproducibility::Bitwise,
+            underflow: Underflow::Gradual,
+        }
     }
 }

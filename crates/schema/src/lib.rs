@@ -32,7 +32,7 @@ pub use artefact::Artefact;
 pub use case::{AttrValue, Case, ParseCaseError};
 pub use contender::{ContenderId, Family, ParseContenderError, Receipt};
 pub use dtype::DType;
-pub use error_contract::{ErrorContract, Reproducibility};
+pub use error_contract::{ErrorContract, Reproducibility, Underflow};
 pub use isa::Isa;
 pub use memory::{Cache, Memory, Pages};
 pub use outcome::Outcome;

@@ -17,6 +17,7 @@ pub(crate) fn run(exam: &mut Examination<'_>) -> Result<(), Box<Refusal>> {
     let filling = portfolio.exact.first().or(portfolio.zero_mean.first()).cloned();
     let filling = filling.expect("a portfolio has zero-mean fills");
     let inputs = values(exam.signature, &filling, exam.seed(0));
+    let inputs = exam.subject.given(&inputs).into_owned();
     let before = exam.run(&inputs)?;
     for (n, law) in laws.iter().enumerate() {
         let mut changed = inputs.clone();
@@ -24,6 +25,7 @@ pub(crate) fn run(exam: &mut Examination<'_>) -> Result<(), Box<Refusal>> {
             continue;
         }
         round_values(exam.signature, &mut changed);
+        let changed = exam.subject.given(&changed).into_owned();
         let after = exam.run(&changed)?;
         let before = Observed { inputs: &inputs, outputs: &before.values };
         let after = Observed { inputs: &changed, outputs: &after.values };

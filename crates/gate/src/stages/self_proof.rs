@@ -60,7 +60,7 @@ pub(crate) fn run(exam: &mut Examination<'_>) -> Result<(), Box<Refusal>> {
             if !is_material(&got, &bad, operand.dtype) {
                 continue;
             }
-            let score = score(operand.dtype, exam.unit(), &truth, &bad, cols);
+            let score = score(operand.dtype, exam.unit_and_floor(), &truth, &bad, cols);
             planted += 1;
             if score.errors.q_max <= exam.limits.q_max {
                 let reason = format!("`{}` would pass with {name}", operand.name);

@@ -3,11 +3,12 @@
 mod graph;
 mod library;
 
+use crate::peer::{FLUSHED, PLAIN};
 use crate::{Found, Peer, Ready, Source};
 use graph::Graph;
 use library::Library;
 use proofmark_contract::{Call, KernelError, Unsupported};
-use proofmark_schema::{Case, DType, ErrorContract, Receipt, Reproducibility};
+use proofmark_schema::{Case, DType, ErrorContract, Receipt};
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 
@@ -61,6 +62,11 @@ impl Peer for Ggml {
         }
     }
 
+    /// Its exponential overflows where the result is not zero yet.
+    fn contract(&self, case: &Case) -> ErrorContract {
+        if case.op == "silu" { FLUSHED } else { PLAIN }
+    }
+
     fn load(&self, found: &Found, case: &Case, threads: usize) -> Result<Ready, String> {
         let library = Rc::new(Library::open(&found.library)?);
         let backend = library.backend()?;
@@ -77,10 +83,6 @@ impl Peer for Ggml {
         let graphs = RefCell::new(Graphs { case: case.clone(), made: Vec::new(), last: 0 });
         Ok(Ready {
             receipt,
-            contract: ErrorContract {
-                accumulate: DType::F32,
-                reproducibility: Reproducibility::None,
-            },
             set_threads: Some(Box::new(move |threads| {
                 // The same call has succeeded for another number.
                 if let Ok(new) = library.pool(backend, pool.get(), threads) {

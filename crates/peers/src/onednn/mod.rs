@@ -4,12 +4,13 @@ mod library;
 mod primitive;
 mod problem;
 
+use crate::peer::{FLUSHED, PLAIN};
 use crate::{Found, Peer, Ready, Source};
 use library::Library;
 use primitive::{Formula, Primitive};
 use problem::{OPERANDS, Problem, RESULT, SOURCE, number, view};
 use proofmark_contract::{Call, KernelError, Unsupported};
-use proofmark_schema::{Case, DType, ErrorContract, Receipt, Reproducibility};
+use proofmark_schema::{Case, DType, ErrorContract, Receipt};
 use proofmark_tensor::Tensor;
 use std::cell::{Cell, RefCell};
 use std::ffi::c_int;
@@ -52,6 +53,11 @@ impl Peer for OneDnn {
         Ok(())
     }
 
+    /// Its conversions of bf16 and its exponential lose subnormals.
+    fn contract(&self, case: &Case) -> ErrorContract {
+        if case.op == "matmul" { PLAIN } else { FLUSHED }
+    }
+
     fn load(&self, found: &Found, case: &Case, threads: usize) -> Result<Ready, String> {
         // As long as the process, as the library itself.
         let library: &'static Library = Box::leak(Box::new(Library::open(&found.library)?));
@@ -76,10 +82,6 @@ impl Peer for OneDnn {
                 isa,
                 device: "cpu".to_owned(),
                 ..Receipt::default()
-            },
-            contract: ErrorContract {
-                accumulate: DType::F32,
-                reproducibility: Reproducibility::None,
             },
             set_threads: library.set_threads.map(|_| -> Box<dyn Fn(usize)> {
                 Box::new(move |threads| {

@@ -5,7 +5,7 @@ mod session;
 
 use crate::{Found, Peer, Ready, Source};
 use proofmark_contract::{Call, KernelError, Unsupported};
-use proofmark_schema::{Case, DType, ErrorContract, Receipt, Reproducibility};
+use proofmark_schema::{Case, DType, Receipt};
 use proofmark_tensor::{AlignedBuffer, Tensor};
 use session::{Addresses, Runtime, Session};
 use std::cell::RefCell;
@@ -70,10 +70,6 @@ impl Peer for OnnxRuntime {
                 isa: "not reported".to_owned(),
                 device: "cpu".to_owned(),
                 ..Receipt::default()
-            },
-            contract: ErrorContract {
-                accumulate: DType::F32,
-                reproducibility: Reproducibility::None,
             },
             set_threads: Some(Box::new(move |threads| {
                 let mut state = told.borrow_mut();

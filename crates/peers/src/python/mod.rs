@@ -5,10 +5,11 @@
 
 mod interpreter;
 
+use crate::peer::{FLUSHED, PLAIN};
 use crate::{Found, Peer, Ready, Source};
 use interpreter::{Interpreter, Object};
 use proofmark_contract::{Call, KernelError, Unsupported};
-use proofmark_schema::{Case, DType, ErrorContract, Receipt, Reproducibility};
+use proofmark_schema::{Case, DType, ErrorContract, Receipt};
 use proofmark_tensor::Tensor;
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -26,6 +27,8 @@ pub(crate) struct Framework {
     script: &'static str,
     environment: &'static [(&'static str, &'static str)],
     supports: fn(&Case) -> Result<(), &'static str>,
+    /// Ops in which it loses subnormals.
+    flushes: &'static [&'static str],
 }
 
 const OPS: &[&str] = &["matmul", "softmax", "rms_norm", "silu", "add"];
@@ -43,6 +46,7 @@ pub(crate) const NUMPY: Framework = Framework {
         (DType::F16, _) => Err("it would round to f16 after every step"),
         _ => Err("it has f32 and f16 only"),
     },
+    flushes: SIGMOID,
 };
 
 pub(crate) const PYTORCH: Framework = Framework {
@@ -53,6 +57,7 @@ pub(crate) const PYTORCH: Framework = Framework {
     script: include_str!("pytorch.py"),
     environment: &[("PROOFMARK_TORCH_COMPILE", "0"), ONE_BLAS_THREAD],
     supports: torch_supports,
+    flushes: SIGMOID,
 };
 
 pub(crate) const PYTORCH_COMPILE: Framework = Framework {
@@ -70,6 +75,7 @@ pub(crate) const PYTORCH_COMPILE: Framework = Framework {
         true => Err("a compiled function returns its result in new memory"),
         false => torch_supports(case),
     },
+    flushes: SIGMOID,
 };
 
 pub(crate) const JAX: Framework = Framework {
@@ -86,7 +92,12 @@ pub(crate) const JAX: Framework = Framework {
         }
         _ => Ok(()),
     },
+    // XLA sets the processor to it.
+    flushes: OPS,
 };
+
+/// Sigmoids by an exponential that overflows where the result is not zero yet.
+const SIGMOID: &[&str] = &["silu"];
 
 const TORCH: &[&str] = &["torch", "numpy"];
 
@@ -145,6 +156,10 @@ impl Peer for Framework {
         (self.supports)(case).map_err(|reason| Unsupported(reason.to_owned()))
     }
 
+    fn contract(&self, case: &Case) -> ErrorContract {
+        if self.flushes.contains(&case.op.as_str()) { FLUSHED } else { PLAIN }
+    }
+
     fn warm(&self, found: &Found) -> Result<bool, String> {
         self.begin(found)?;
         // Where it has started threads after all, copies cannot be made.
@@ -172,10 +187,6 @@ impl Peer for Framework {
                 device: "cpu".to_owned(),
                 memory: said.memory,
                 ..Receipt::default()
-            },
-            contract: ErrorContract {
-                accumulate: DType::F32,
-                reproducibility: Reproducibility::None,
             },
             set_threads: said.parallel.then(|| {
                 let set = move |threads| counter.set_threads(threads);

@@ -9,7 +9,7 @@ use proofmark_schema::memory::state_word;
 use proofmark_schema::plan::Absence;
 use proofmark_schema::quantity::{Bytes, Nanos, three_digits};
 use proofmark_schema::record::{Performance, Record};
-use proofmark_schema::{DType, Family, Memory};
+use proofmark_schema::{DType, Family, Memory, Underflow};
 use serde_json::json;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
@@ -240,6 +240,10 @@ fn fairness(records: &[&Record]) -> String {
         let class = record.judged.proof().contract.accumulate;
         (class != DType::F32).then(|| format!("sums in {class}"))
     });
+    let flushed = named(records, |record| {
+        let underflow = record.judged.proof().contract.underflow;
+        (underflow == Underflow::Flushed).then(|| "may flush subnormals".to_owned())
+    });
     let packing = match outside.len() {
         0 => "packing inside the timed call".to_owned(),
         _ => {
@@ -253,7 +257,7 @@ fn fairness(records: &[&Record]) -> String {
         threads(records[0].threads),
         records[0].case.dtype
     );
-    for unlike in [fewer, classes, elsewhere].into_iter().flatten() {
+    for unlike in [fewer, classes, flushed, elsewhere].into_iter().flatten() {
         let _ = write!(line, "; unlike the others: {unlike}");
     }
     line
