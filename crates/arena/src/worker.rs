@@ -69,6 +69,8 @@ pub struct Ran {
     /// Processor time that it used since its last batch, when it was not its turn; 0 where the
     /// kernel does not say.
     pub idle_ns: u64,
+    /// Time that results which lie elsewhere took into the outputs, after the batch.
+    pub settle_ns: u64,
     /// Involuntary switches of the calling thread.
     pub switches: u32,
     /// Page faults of the calling thread.
@@ -381,6 +383,7 @@ impl Worker {
             outer_ns,
             used_ns: since(used_after, used_before),
             idle_ns,
+            settle_ns: page.settle_ns.load(Relaxed),
             switches: page.switches.load(Relaxed),
             faults: page.faults.load(Relaxed),
             allocations: page.allocations.load(Relaxed),

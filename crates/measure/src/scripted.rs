@@ -114,6 +114,7 @@ impl Heat for Arms<'_, '_> {
             used_ns: (end - start) as u64,
             // A thread that spins has used what others took since.
             idle_ns: if trick == Trick::Spins { wall as u64 } else { 0 },
+            settle_ns: 0,
             switches: 0,
             faults: 0,
             allocations: 0,

@@ -240,6 +240,8 @@ pub struct HandOver {
     pub cpu_ns: AtomicU64,
     /// Bytes that the allocations asked for.
     pub allocated_bytes: AtomicU64,
+    /// Time that results which lie elsewhere took into the outputs, after the batch.
+    pub settle_ns: AtomicU64,
     /// Times of the rulers, in the order of `Ruler::ALL`; 0 for one that was not read.
     pub ruler_ns: [AtomicU64; 3],
 

@@ -107,7 +107,9 @@ fn timed(
     };
     let after = disturbance();
     let allocated = allocations();
+    let settling = monotonic_ns();
     settle(contender, operands)?;
+    page.settle_ns.store(monotonic_ns() - settling, Relaxed);
     page.start_ns.store(spent.start_ns, Relaxed);
     page.wall_ns.store(spent.wall_ns, Relaxed);
     page.cpu_ns.store(spent.cpu_ns, Relaxed);
