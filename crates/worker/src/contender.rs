@@ -77,6 +77,11 @@ impl Contender {
         self.workspace.as_mut_slice().fill(RUBBISH);
     }
 
+    /// Whether threads that are not the pool's may still be awake after a call.
+    pub(crate) fn has_own_threads(&self) -> bool {
+        self.receipt.threads.is_some() && self.threads > 1
+    }
+
     /// What it says of itself.
     pub(crate) fn introduce(&self) -> FromWorker {
         let prepared_bytes = self.prepared.as_slice().len();

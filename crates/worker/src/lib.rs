@@ -16,6 +16,7 @@ mod guarded;
 mod operands;
 mod page;
 mod processor;
+mod rest;
 mod rulers;
 mod serve;
 mod signals;

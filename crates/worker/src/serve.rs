@@ -3,7 +3,7 @@
 use crate::contender::Contender;
 use crate::operands::Operands;
 use crate::rulers::Rulers;
-use crate::{batch, cache, channel, copy, guarded, page, signals};
+use crate::{batch, cache, channel, copy, guarded, page, rest, signals};
 use proofmark_contract::Entry;
 use proofmark_peers::PeerShelf;
 use proofmark_schema::wire::{FromWorker, HandOver, ToWorker, phase, status, turn};
@@ -106,7 +106,13 @@ impl Worker {
 
     fn batch(&mut self) -> Result<(), ServeError> {
         let ended = match (&mut self.contender, &mut self.operands) {
-            (Some(contender), Some(operands)) => batch::run(self.page, contender, operands),
+            (Some(contender), Some(operands)) => {
+                let ended = batch::run(self.page, contender, operands);
+                if contender.has_own_threads() {
+                    rest::until_threads_sleep();
+                }
+                ended
+            }
             _ => {
                 Err(batch::Failure { status: status::KERNEL_ERROR, reason: NOT_LOADED.to_owned() })
             }
