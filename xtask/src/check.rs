@@ -125,7 +125,10 @@ const PEERS_FOLDER: &str = "target/peers";
 /// Gets the peers, as a user would.
 fn peers(root: &Path) -> Result<(), Failure> {
     let folder = root.join(PEERS_FOLDER).display().to_string();
-    for name in PEERS.split(',').filter(|name| !root.join(PEERS_FOLDER).join(name).exists()) {
+    for name in PEERS
+        .split(',')
+        .filter(|name| !root.join(PEERS_FOLDER).join(name).join("peer.json").exists())
+    {
         let args = ["run", "--quiet", "-p", "proofmark", "--", "peers", "add", name];
         cargo(root, &args, &[("PROOFMARK_PEERS", &folder)])?;
     }

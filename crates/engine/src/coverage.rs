@@ -107,7 +107,8 @@ pub fn coverage(store: &Store, program: &Path, shelf: &PeerShelf, cap: Isa) -> V
 
 /// What is kept; a file that cannot be read is as none.
 fn read(store: &Store) -> Vec<Kept> {
-    store.read_file(FILE).and_then(|text| serde_json::from_slice(&text).ok()).unwrap_or_default()
+    let text = store.read_file(FILE).ok().flatten();
+    text.and_then(|text| serde_json::from_slice(&text).ok()).unwrap_or_default()
 }
 
 /// What a verdict is about: this program, and the version of a peer that it opens.

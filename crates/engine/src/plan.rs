@@ -24,7 +24,8 @@ pub fn plan(request: &Request) -> Result<Plan, EngineError> {
         estimate_seconds: 0.0,
     };
     for pattern in roster.unmatched(&entries) {
-        let reason = "no contender has this name: see `proofmark list`".to_owned();
+        let list = if pattern.starts_with("peer/") { "peers" } else { "list" };
+        let reason = format!("no contender has this name: see `proofmark {list}`");
         plan.absent.push(Absence { contender: pattern, case: "any".to_owned(), reason });
     }
     for entry in &entries {

@@ -25,11 +25,12 @@ pub fn isa_cap(cap: Option<&str>) -> Result<Isa, EngineError> {
 const SCALAR_FLOPS: u64 = 1_000_000_000;
 
 /// The contenders that a set of patterns admits under a cap.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct Roster {
     patterns: Vec<String>,
     cap: Isa,
-    shelf: PeerShelf,
+    /// Found once, since a shelf is a folder on disk.
+    peers: Vec<(&'static dyn Peer, Status)>,
 }
 
 impl Roster {
@@ -37,26 +38,27 @@ impl Roster {
     /// a kernel enters on its best path; `native/*@*` lets all paths in.
     pub fn new(patterns: &str, cap: Isa) -> Roster {
         let split = patterns.split([' ', ',']).filter(|pattern| !pattern.is_empty());
-        Roster { patterns: split.map(str::to_owned).collect(), cap, shelf: PeerShelf::new("") }
+        Roster { patterns: split.map(str::to_owned).collect(), cap, peers: Vec::new() }
     }
 
     /// This roster with the peers of a shelf, and those that systems have.
     #[must_use]
     pub fn with_peers(mut self, shelf: &PeerShelf) -> Roster {
-        self.shelf = shelf.clone();
+        let all = proofmark_peers::all(shelf).into_iter();
+        self.peers = all.map(|peer| (peer, status(peer, shelf))).collect();
         self
     }
 
     /// The patterns that match no kernel and no peer of these ops, for a warning.
     pub fn unmatched(&self, entries: &[&'static Entry]) -> Vec<String> {
-        let peers = proofmark_peers::all(&self.shelf);
         let matches = |pattern: &str| {
             entries.iter().any(|entry| {
-                let by_peer = |peer: &&dyn Peer| peer.has(entry.op.name());
-                let by_name = |peer: &dyn Peer| is_match(pattern, &peer_id(peer).to_string());
+                let is_meant = |peer: &dyn Peer| {
+                    peer.has(entry.op.name()) && is_match(pattern, &peer_id(peer).to_string())
+                };
                 entry.kernels.iter().any(|kernel| {
                     self.paths(*kernel).into_iter().any(|isa| self.admits_by(pattern, *kernel, isa))
-                }) || peers.iter().copied().filter(by_peer).any(by_name)
+                }) || self.peers.iter().any(|&(peer, _)| is_meant(peer))
             })
         };
         self.patterns.iter().filter(|pattern| !matches(pattern)).cloned().collect()
@@ -65,11 +67,11 @@ impl Roster {
     /// The peers that may have an equal of an op, with where they are or how to get them.
     pub fn peers(&self, entry: &Entry) -> Vec<(ContenderId, &'static dyn Peer, Status)> {
         let mut admitted = Vec::new();
-        for peer in proofmark_peers::all(&self.shelf) {
-            let id = peer_id(peer);
+        for (peer, status) in &self.peers {
+            let id = peer_id(*peer);
             let name = id.to_string();
             if peer.has(entry.op.name()) && self.patterns.iter().any(|p| is_match(p, &name)) {
-                admitted.push((id, peer, status(peer, &self.shelf)));
+                admitted.push((id, *peer, status.clone()));
             }
         }
         admitted
@@ -117,7 +119,7 @@ impl Roster {
         }
         for (id, peer, status) in self.peers(entry) {
             match (status, peer.supports(case)) {
-                (Status::Absent(hint), _) => absent.push((id, format!("ABSENT: {hint}"))),
+                (Status::Absent(hint), _) => absent.push((id, format!("ABSENT ({hint})"))),
                 (_, Err(reason)) => absent.push((id, reason.to_string())),
                 (Status::Ready(_), Ok(())) => field.push(id),
             }

@@ -8,6 +8,7 @@
 
 mod bare;
 mod cache;
+mod claims;
 mod clock;
 mod order;
 mod pace;

@@ -37,6 +37,8 @@ enum Trick {
     Underclaims,
     /// Has threads that do not sleep while others run.
     Spins,
+    /// Brings results home after the clock has stopped, for so many tenths of its calls' time.
+    Settles(u32),
     /// Leaves a wrong output.
     Wrong,
 }
@@ -106,15 +108,19 @@ impl Heat for Arms<'_, '_> {
             Trick::Underclaims => wall / 2.0,
             _ => wall,
         };
+        let settled = match trick {
+            Trick::Settles(tenths) => wall * f64::from(tenths) / 10.0,
+            _ => 0.0,
+        };
         Ok(Ran {
             start_ns: start as u64,
             wall_ns: claimed as u64,
             cpu_ns: wall as u64,
             outer_ns: (end - start + 5_000.0) as u64,
-            used_ns: (end - start) as u64,
+            used_ns: (end - start + settled) as u64,
             // A thread that spins has used what others took since.
             idle_ns: if trick == Trick::Spins { wall as u64 } else { 0 },
-            settle_ns: 0,
+            settle_ns: settled as u64,
             switches: 0,
             faults: 0,
             allocations: 0,
@@ -257,6 +263,14 @@ fn an_arm_that_dies_lies_or_errs_is_named() {
         assert_eq!(fault.arm, 1);
         assert!(fault.reason.contains(word), "{fault}");
     }
+}
+
+#[test]
+fn results_may_be_brought_home_after_the_clock_but_not_computed_there() {
+    let race = |trick| race_of(&[(1e7, Trick::None), (1e7, trick)], steady, &RaceRules::quick(1)).0;
+    assert!(race(Trick::Settles(4)).is_ok());
+    let fault = race(Trick::Settles(20)).unwrap_err();
+    assert!(fault.arm == 1 && fault.reason.contains("does not measure its calls"), "{fault}");
 }
 
 #[test]

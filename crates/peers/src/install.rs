@@ -46,6 +46,9 @@ pub enum InstallError {
     /// Only the system's packages have it.
     #[error("it comes with the system's packages only: install `{0}`, then it is found by itself")]
     System(&'static str),
+    /// Nobody but its owner has it.
+    #[error("it is a library of your own: register the new one with --from")]
+    Registered,
     /// The shelf cannot be written.
     #[error("{what}: {error}")]
     Io {
@@ -82,21 +85,15 @@ pub fn add(
     tools: &Tools,
     hear: Hear<'_>,
 ) -> Result<Shelved, InstallError> {
-    if let Source::System { debian } = peer.source() {
-        return Err(InstallError::System(debian));
-    }
     let name = peer.shelved_as();
-    shelf.clear(name).map_err(|error| failed("clearing the place", error))?;
-    let place = shelf.place(name);
-    fs::create_dir_all(&place).map_err(|error| failed("making a folder", error))?;
-    // A program run in the folder must find it from anywhere.
-    let place = fs::canonicalize(&place).map_err(|error| failed("finding the folder", error))?;
+    let place = || fresh_place(shelf, name);
     let shelved = match peer.source() {
-        Source::Wheels { packages, library } => wheels(&place, tools, packages, library, hear),
-        Source::Npm { package, library } => npm(&place, package, library, hear),
-        Source::Python { packages } => environment(&place, tools, packages, hear),
-        Source::Crate { files, feature } => build(&place, files, feature, hear),
-        Source::System { debian } => Err(InstallError::System(debian)),
+        Source::Wheels { packages, library } => wheels(&place()?, tools, packages, library, hear),
+        Source::Npm { package, library } => npm(&place()?, package, library, hear),
+        Source::Python { packages } => environment(&place()?, tools, packages, hear),
+        Source::Crate { files, feature } => build(&place()?, files, feature, hear),
+        Source::System { debian } => return Err(InstallError::System(debian)),
+        Source::Registered => return Err(InstallError::Registered),
     };
     let shelved = shelved.inspect_err(|_| {
         // What was half done is of no use, and the reason is told already.
@@ -104,6 +101,14 @@ pub fn add(
     })?;
     shelf.write(name, &shelved).map_err(|error| failed("writing its note", error))?;
     Ok(shelved)
+}
+
+/// An empty folder for a peer, named so that a program which runs elsewhere finds it.
+fn fresh_place(shelf: &PeerShelf, name: &str) -> Result<PathBuf, InstallError> {
+    shelf.clear(name).map_err(|error| failed("clearing the place", error))?;
+    let place = shelf.place(name);
+    fs::create_dir_all(&place).map_err(|error| failed("making a folder", error))?;
+    fs::canonicalize(&place).map_err(|error| failed("finding the folder", error))
 }
 
 /// Puts a library that is somewhere on the machine on the shelf under a name.

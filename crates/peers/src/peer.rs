@@ -50,8 +50,9 @@ pub trait Peer: Sync {
         PLAIN
     }
 
-    /// Loads what every case needs and no thread of it, so that copies of the process can be made
-    /// from there on; `false` if there is nothing that takes long.
+    /// Loads what every case needs, so that copies of the process can be made from there on;
+    /// `false` if there is nothing that takes long. A library that starts threads here is loaded
+    /// afresh in every process: copies have none of them.
     ///
     /// # Errors
     /// Why it cannot be loaded.
@@ -106,6 +107,8 @@ pub enum Source {
         /// A feature of the plug-in to build with; empty for none.
         feature: &'static str,
     },
+    /// From its owner, who has registered it.
+    Registered,
     /// Only from the system's own packages.
     System {
         /// The name of the Debian package.

@@ -90,7 +90,7 @@ impl Peer for Plugin {
     }
 
     fn source(&self) -> Source {
-        Source::Crate { files: &[], feature: "" }
+        Source::Registered
     }
 
     fn supports(&self, _: &Case) -> Result<(), Unsupported> {

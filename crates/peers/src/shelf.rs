@@ -1,5 +1,6 @@
 //! The folder where peers are kept, and what is written down about each.
 
+use proofmark_schema::is_name;
 use serde::{Deserialize, Serialize};
 use std::fs;
 use std::io;
@@ -51,9 +52,18 @@ impl PeerShelf {
         self.folder.join(name)
     }
 
+    /// The folder of one peer, below this one and nowhere else.
+    fn named(&self, name: &str) -> io::Result<PathBuf> {
+        let refused = || {
+            let words = format!("`{name}` is no name: write letters, digits and `._+-`");
+            io::Error::new(io::ErrorKind::InvalidInput, words)
+        };
+        is_name(name).then(|| self.place(name)).ok_or_else(refused)
+    }
+
     /// What is written down about a peer; none if it is not there, or was never finished.
     pub fn read(&self, name: &str) -> Option<Shelved> {
-        let text = fs::read(self.place(name).join(NOTE)).ok()?;
+        let text = fs::read(self.named(name).ok()?.join(NOTE)).ok()?;
         let shelved: Shelved = serde_json::from_slice(&text).ok()?;
         shelved.library.is_file().then_some(shelved)
     }
@@ -69,7 +79,7 @@ impl PeerShelf {
 
     /// Writes the note that makes a peer's folder count.
     pub(crate) fn write(&self, name: &str, shelved: &Shelved) -> io::Result<()> {
-        let folder = self.place(name);
+        let folder = self.named(name)?;
         fs::create_dir_all(&folder)?;
         let text = serde_json::to_vec_pretty(shelved)?;
         fs::write(folder.join("peer.json.new"), text)?;
@@ -78,7 +88,7 @@ impl PeerShelf {
 
     /// Removes a peer's folder; whether there was one.
     pub(crate) fn clear(&self, name: &str) -> io::Result<bool> {
-        match fs::remove_dir_all(self.place(name)) {
+        match fs::remove_dir_all(self.named(name)?) {
             Ok(()) => Ok(true),
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
             Err(error) => Err(error),
@@ -89,6 +99,21 @@ impl PeerShelf {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn nothing_outside_of_the_shelf_is_touched() {
+        let folder = tempfile::tempdir().unwrap();
+        let shelf = PeerShelf::new(folder.path().join("shelf"));
+        fs::create_dir(shelf.folder()).unwrap();
+        fs::write(folder.path().join("kept"), "").unwrap();
+        for name in ["", ".", "..", "../shelf", "a/../..", "/"] {
+            assert!(shelf.clear(name).is_err(), "{name}");
+            let library = folder.path().join("kept");
+            let shelved = Shelved { version: String::new(), library, python: None };
+            assert!(shelf.write(name, &shelved).is_err(), "{name}");
+        }
+        assert!(shelf.folder().is_dir() && folder.path().join("kept").is_file());
+    }
 
     #[test]
     fn a_folder_counts_only_with_its_note_and_library() {

@@ -71,6 +71,13 @@ impl fmt::Display for ContenderId {
     }
 }
 
+/// Whether a text can name a contender within its family, and a file or folder of it.
+pub fn is_name(text: &str) -> bool {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "._+-".contains(c);
+    let begins = text.starts_with(|c: char| c.is_ascii_alphanumeric());
+    begins && text.len() <= 128 && text.chars().all(is_plain)
+}
+
 /// Why a text is not a contender's id.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
@@ -90,8 +97,7 @@ impl FromStr for ContenderId {
             Some((name, isa)) => (name, Some(isa.parse().map_err(|_| bad())?)),
             None => (rest, None),
         };
-        let is_plain = |c: char| c.is_ascii_alphanumeric() || "._+-".contains(c);
-        if name.is_empty() || name.len() > 128 || !name.chars().all(is_plain) {
+        if !is_name(name) {
             return Err(bad());
         }
         Ok(ContenderId { family, name: name.to_owned(), isa })
@@ -148,7 +154,7 @@ mod tests {
 
     #[test]
     fn paths_and_unknown_families_are_refused() {
-        for text in ["simd", "native/", "native/../x", "friend/x", "native/simd@sse9"] {
+        for text in ["simd", "native/", "native/../x", "peer/..", "friend/x", "native/simd@sse9"] {
             assert!(text.parse::<ContenderId>().is_err(), "{text}");
         }
     }

@@ -30,7 +30,7 @@ pub mod work;
 
 pub use artefact::Artefact;
 pub use case::{AttrValue, Case, ParseCaseError};
-pub use contender::{ContenderId, Family, ParseContenderError, Receipt};
+pub use contender::{ContenderId, Family, ParseContenderError, Receipt, is_name};
 pub use dtype::DType;
 pub use error_contract::{ErrorContract, Reproducibility, Underflow};
 pub use isa::Isa;

@@ -35,20 +35,21 @@ impl Store {
         }
     }
 
-    /// A small file beside the runs; none if it is not there or cannot be read.
-    pub fn read_file(&self, name: &str) -> Option<Vec<u8>> {
-        fs::read(self.root.join(name)).ok()
+    /// A small file beside the runs; `None` if it is not there.
+    ///
+    /// # Errors
+    /// If it cannot be read.
+    pub fn read_file(&self, name: &str) -> Result<Option<Vec<u8>>, StoreError> {
+        durable::read_if_there(&self.root.join(name))
     }
 
-    /// Writes a small file beside the runs, whole or not at all.
+    /// Puts a small file beside the runs, whole or not at all.
     ///
     /// # Errors
     /// If it cannot be written.
     pub fn write_file(&self, name: &str, bytes: &[u8]) -> Result<(), StoreError> {
-        let (place, new) = (self.root.join(name), self.root.join(format!("{name}.new")));
         fs::create_dir_all(&self.root).map_err(StoreError::io("make", &self.root))?;
-        fs::write(&new, bytes).map_err(StoreError::io("write", &new))?;
-        fs::rename(&new, &place).map_err(StoreError::io("write", &place))
+        durable::replace(&self.root, name, bytes)
     }
 
     /// Where the runs lie.

@@ -14,8 +14,9 @@ const RUBBISH: u8 = 0xff;
 /// A kernel ready to be given operands.
 pub(crate) struct Contender {
     pub(crate) kernel: &'static dyn Kernel,
-    /// With a number of threads where they are the library's own and not the pool's.
     receipt: Receipt,
+    /// Its threads are a library's own and not the pool's.
+    owns_threads: bool,
     pub(crate) isa: Isa,
     pub(crate) case: Case,
     pub(crate) signature: Signature,
@@ -49,6 +50,7 @@ impl Contender {
         let mut contender = Contender {
             kernel,
             receipt,
+            owns_threads: id.family == Family::Peer,
             isa,
             case,
             signature,
@@ -67,8 +69,7 @@ impl Contender {
     pub(crate) fn set_threads(&mut self, threads: usize) {
         self.threads = if self.kernel.is_parallel() { threads.max(1) } else { 1 };
         self.kernel.set_threads(self.threads);
-        // A peer has threads of its own.
-        let pooled = if self.receipt.threads.is_some() { 1 } else { self.threads };
+        let pooled = if self.owns_threads { 1 } else { self.threads };
         if self.pool.max_threads() != pooled {
             self.pool = Pool::new(pooled);
         }
@@ -78,8 +79,8 @@ impl Contender {
     }
 
     /// Whether threads that are not the pool's may still be awake after a call.
-    pub(crate) fn has_own_threads(&self) -> bool {
-        self.receipt.threads.is_some() && self.threads > 1
+    pub(crate) fn may_leave_threads_awake(&self) -> bool {
+        self.owns_threads && self.threads > 1
     }
 
     /// What it says of itself.
@@ -116,7 +117,6 @@ fn native(entry: &Entry, id: &ContenderId, case: &Case) -> Result<Loaded, String
 
 fn peer(known: &Known, id: &ContenderId, case: &Case, threads: usize) -> Result<Loaded, String> {
     let Peered { kernel, mut receipt, empty } = load(&known.shelf, &id.name, case, threads)?;
-    receipt.threads = Some(threads);
     receipt.empty_call_ns = empty.map(time_of_empty_call);
     Ok((kernel, Isa::Scalar, receipt))
 }

@@ -25,7 +25,7 @@ pub(crate) enum Side {
 /// There must be no thread but this one: only the calling thread is in the copy, and nothing that
 /// another held at that moment would ever be let go.
 pub(crate) fn copy(control: &OwnedFd, printed: &OwnedFd, cpu: Option<usize>) -> io::Result<Side> {
-    if threads()? != 1 {
+    if !is_possible() {
         return Err(io::Error::other("the library has started threads while it was loaded"));
     }
     let parent = rustix::process::getppid();
@@ -74,6 +74,7 @@ pub(crate) fn end<E, T>(_: E) -> T {
     std::process::exit(0)
 }
 
-fn threads() -> io::Result<usize> {
-    Ok(std::fs::read_dir("/proc/self/task")?.count())
+/// Whether this is the only thread.
+pub(crate) fn is_possible() -> bool {
+    std::fs::read_dir("/proc/self/task").is_ok_and(|threads| threads.count() == 1)
 }

@@ -108,7 +108,7 @@ impl Worker {
         let ended = match (&mut self.contender, &mut self.operands) {
             (Some(contender), Some(operands)) => {
                 let ended = batch::run(self.page, contender, operands);
-                if contender.has_own_threads() {
+                if contender.may_leave_threads_awake() {
                     rest::until_threads_sleep();
                 }
                 ended
@@ -232,7 +232,9 @@ impl Worker {
 /// Loads what a peer needs in every case; whether that saves anything.
 fn warm(known: &Known, contender: &ContenderId) -> Result<bool, String> {
     match contender.family {
-        Family::Peer => proofmark_peers::warm(&known.shelf, &contender.name),
+        Family::Peer => {
+            Ok(proofmark_peers::warm(&known.shelf, &contender.name)? && copy::is_possible())
+        }
         _ => Ok(false),
     }
 }

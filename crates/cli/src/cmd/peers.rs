@@ -57,13 +57,7 @@ impl Peers {
         let shown = match &self.deed {
             None | Some(Deed::List) => peers::all(&shelf),
             Some(Deed::Add(add)) => vec![self.add(&shelf, add)?],
-            Some(Deed::Remove { name }) => {
-                if !peers::remove(&shelf, name).map_err(|error| failed(&error))? {
-                    return Err(unknown(&shelf, name, "is not among those that were added"));
-                }
-                say(&format!("{name} is removed"));
-                return Ok(exit::PASS);
-            }
+            Some(Deed::Remove { name }) => return remove(&shelf, name),
         };
         let rows: Vec<PeerRow> = shown.iter().map(|peer| row(*peer, &shelf)).collect();
         print_document(self.format, &reports::peers(&rows))?;
@@ -86,6 +80,22 @@ impl Peers {
         added.map_err(|error| failed(&error))?;
         Ok(peer)
     }
+}
+
+fn remove(shelf: &PeerShelf, name: &str) -> Result<u8, Failure> {
+    if peers::remove(shelf, name).map_err(|error| failed(&error))? {
+        say(&format!("{name} is removed"));
+        return Ok(exit::PASS);
+    }
+    let hint = match peers::by_name(shelf, name) {
+        Some(peer) if peer.shelved_as() != name => {
+            format!("it comes with {0}: proofmark peers remove {0}", peer.shelved_as())
+        }
+        Some(_) => "what the system has is removed by the system's own means".to_owned(),
+        None => return Err(unknown(shelf, name, "is no peer")),
+    };
+    let message = format!("{name} was not added");
+    Err(Failure { message, hint: Some(hint), code: exit::USAGE })
 }
 
 fn row(peer: &dyn Peer, shelf: &PeerShelf) -> PeerRow {

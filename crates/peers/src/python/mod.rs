@@ -161,9 +161,7 @@ impl Peer for Framework {
     }
 
     fn warm(&self, found: &Found) -> Result<bool, String> {
-        self.begin(found)?;
-        // Where it has started threads after all, copies cannot be made.
-        Ok(std::fs::read_dir("/proc/self/task").is_ok_and(|threads| threads.count() == 1))
+        self.begin(found).map(|_| true)
     }
 
     fn load(&self, found: &Found, case: &Case, threads: usize) -> Result<Ready, String> {
