@@ -16,7 +16,7 @@ kept = {}
 
 def introduce(case):
     set_threads(case.threads)
-    kept["call"] = jax.jit(function(case))
+    kept["call"] = jax.jit(FUNCTIONS[case.op](case))
     device = jax.devices()[0]
     return {
         "version": jax.__version__,
@@ -46,24 +46,29 @@ def array(operand):
 
 def bind(case):
     inputs = [array(operand) for operand in case.inputs]
-    output = array(case.outputs[0])
-    if case.op == "matmul" and len(output) == 1:
+    outputs = [array(operand) for operand in case.outputs]
+    if case.op == "matmul" and len(outputs[0]) == 1:
         # One product is a product of matrices, as a user has it.
         inputs = [x[0] if x.ndim == 3 else x for x in inputs]
-        output = output[0]
+        outputs = [output[0] for output in outputs]
     call = kept["call"]
     results = [None]
     given = [on_device(x) for x in inputs]
 
     def once():
-        results[0] = call(*given).block_until_ready()
+        results[0] = jax.block_until_ready(call(*given))
 
     def once_copied():
         # Strided or unaligned data is copied anew: it may have changed.
-        results[0] = call(*(jnp.array(x, copy=True) for x in inputs)).block_until_ready()
+        results[0] = jax.block_until_ready(call(*(jnp.array(x, copy=True) for x in inputs)))
+
+    def settle():
+        made = results[0] if isinstance(results[0], tuple) else results
+        for output, result in zip(outputs, made, strict=True):
+            np.copyto(output, np.asarray(result))
 
     in_place = all(x is not None for x in given)
-    return (once if in_place else once_copied), lambda: np.copyto(output, np.asarray(results[0]))
+    return (once if in_place else once_copied), settle
 
 
 def on_device(x):
@@ -74,25 +79,30 @@ def on_device(x):
     return shared if shared.unsafe_buffer_pointer() == x.ctypes.data else None
 
 
-def function(case):
-    """The op as a function of its inputs."""
-    eps = case.eps
-    if case.op == "matmul":
-        wide = jnp.float32 if case.wide else None
-        if case.transposed:
-            return lambda a, b: jnp.matmul(a, b.mT, preferred_element_type=wide)
-        return lambda a, b: jnp.matmul(a, b, preferred_element_type=wide)
-    if case.op == "softmax":
-        return lambda x: jax.nn.softmax(x, axis=-1)
-    if case.op == "add":
-        return jnp.add
-    if case.op == "silu":
-        return jax.nn.silu
+def matmul(case):
+    wide = jnp.float32 if case.wide else None
+    if case.transposed:
+        return lambda a, b: jnp.matmul(a, b.mT, preferred_element_type=wide)
+    return lambda a, b: jnp.matmul(a, b, preferred_element_type=wide)
 
-    def rms_norm(x, w):
+
+def rms_norm(case):
+    eps = case.eps
+
+    def call(x, w):
         wide = x.astype(jnp.float32)
         scale = jax.lax.rsqrt(jnp.mean(wide * wide, axis=-1, keepdims=True) + eps)
         weight = w.astype(jnp.float32) + (1 if case.gemma else 0)
         return (wide * scale * weight).astype(x.dtype)
 
-    return rms_norm
+    return call
+
+
+# An op as a function of its inputs, made for a case; several results are a tuple.
+FUNCTIONS = {
+    "matmul": matmul,
+    "softmax": lambda case: lambda x: jax.nn.softmax(x, axis=-1),
+    "add": lambda case: jnp.add,
+    "silu": lambda case: jax.nn.silu,
+    "rms_norm": rms_norm,
+}

@@ -9,7 +9,7 @@ use crate::peer::{FLUSHED, PLAIN};
 use crate::{Found, Peer, Ready, Source};
 use interpreter::{Interpreter, Object};
 use proofmark_contract::{Call, KernelError, Unsupported};
-use proofmark_schema::{Case, DType, ErrorContract, Receipt};
+use proofmark_schema::{AttrValue, Case, DType, ErrorContract, Receipt};
 use proofmark_tensor::Tensor;
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -244,10 +244,19 @@ struct Introduced {
 /// A case in the words of the scripts.
 fn words(case: &Case) -> Value {
     let axes: BTreeMap<&str, u64> = case.axes.iter().map(|(name, size)| (&**name, *size)).collect();
+    let value = |value: &AttrValue| match value {
+        AttrValue::Flag(flag) => json!(flag),
+        AttrValue::Int(number) => json!(number),
+        AttrValue::Real(number) => json!(number),
+        AttrValue::Word(word) => json!(word),
+    };
+    let attrs: BTreeMap<&str, Value> =
+        case.attrs.iter().map(|(name, given)| (&**name, value(given))).collect();
     json!({
         "op": case.op,
         "dtype": case.dtype.to_string(),
         "axes": axes,
+        "attrs": attrs,
         "transposed": case.word("layout", "nn") == "nt",
         "shared": case.flag("shared", false),
         "wide": case.word("out", "same") == "f32",
@@ -341,7 +350,6 @@ fn places(call: &Call<'_>) -> impl Iterator<Item = (usize, usize)> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use proofmark_schema::AttrValue;
 
     #[test]
     fn what_a_framework_has_no_equal_of_is_refused_before_it_is_loaded() {

@@ -61,8 +61,8 @@ def array(operand):
 
 def bind(case):
     inputs = [array(operand) for operand in case.inputs]
-    output = array(case.outputs[0])
-    return BINDERS[case.op](case, inputs, output)
+    outputs = [array(operand) for operand in case.outputs]
+    return BINDERS[case.op](case, inputs, *outputs)
 
 
 def matmul(case, inputs, c):

@@ -26,12 +26,11 @@ if COMPILED:
 
 
 def introduce(case):
-    if COMPILED:
-        prepare(case)
+    kept.update(case=case, threads=None)
     set_threads(case.threads)
     lines = torch.__config__.show().splitlines()
     said = [line.strip(" -") for line in lines if "oneAPI" in line or "MKL-DNN" in line]
-    returns = COMPILED or case.op in ("silu", "rms_norm")
+    returns = COMPILED or case.op not in OUT
     return {
         "version": torch.__version__,
         "build": "; ".join(said + ["inductor"] * COMPILED),
@@ -43,11 +42,10 @@ def introduce(case):
 
 def set_threads(count):
     torch.set_num_threads(count)
-    if COMPILED and kept.get("threads") != count:
-        # The count is part of the generated code.
+    if COMPILED and kept["threads"] != count:
+        # The count is part of the generated code, which is made when operands are met.
         kept["threads"] = count
-        kept["call"] = torch.compile(function(kept["case"]), dynamic=False)
-        kept["call"](*kept["examples"])
+        kept["call"] = torch.compile(FUNCTIONS[kept["case"].op](kept["case"]), dynamic=False)
 
 
 def tensor(operand):
@@ -59,73 +57,81 @@ def tensor(operand):
 
 def bind(case):
     inputs = [tensor(operand) for operand in case.inputs]
-    output = tensor(case.outputs[0])
-    if case.op == "matmul" and len(output) == 1:
+    outputs = [tensor(operand) for operand in case.outputs]
+    if case.op == "matmul" and len(outputs[0]) == 1:
         # One product is a product of matrices, as a user has it.
         inputs = [plane(operand) for operand in inputs]
-        output = plane(output)
+        outputs = [plane(operand) for operand in outputs]
     if COMPILED:
-        return compiled(inputs, output)
-    if case.op == "matmul":
-        a, b = inputs
-        b = b.mT if case.transposed else b
-        return (lambda: torch.matmul(a, b, out=output)), None
-    if case.op == "softmax":
-        x = inputs[0]
-        return (lambda: torch.softmax(x, -1, out=output)), None
-    if case.op == "add":
-        a, b = inputs if len(inputs) == 2 else (output, inputs[0])
-        return (lambda: torch.add(a, b, out=output)), None
-    return returning(function(case), inputs, output)
+        return compiled(inputs, outputs)
+    if case.op in OUT:
+        return OUT[case.op](case, inputs, *outputs), None
+    return returning(FUNCTIONS[case.op](case), inputs, outputs)
 
 
 def plane(operand):
     return operand[0] if operand.dim() == 3 else operand
 
 
-def returning(call, inputs, output):
-    """A call whose result lies in new memory until it is settled."""
+def returning(call, inputs, outputs):
+    """A call whose results lie in new memory until they are settled."""
     results = [None]
 
     def once():
         results[0] = call(*inputs)
 
-    return once, lambda: output.copy_(results[0])
+    def settle():
+        given = results[0] if isinstance(results[0], tuple) else results
+        for output, result in zip(outputs, given, strict=True):
+            output.copy_(result)
+
+    return once, settle
 
 
-def function(case):
-    """The op as a function of its inputs."""
+def compiled(inputs, outputs):
+    """A call of the compiled function, which is made for rows without gaps."""
+    call = kept["call"]
+    if not all(operand.is_contiguous() for operand in inputs):
+        dense = kept["call"]
+        call = lambda *inputs: dense(*(x.contiguous() for x in inputs))
+    call(*inputs)
+    return returning(call, inputs, outputs)
+
+
+def matmul(case):
+    return (lambda a, b: a @ b.mT) if case.transposed else (lambda a, b: a @ b)
+
+
+def matmul_out(case, inputs, c):
+    a, b = inputs
+    b = b.mT if case.transposed else b
+    return lambda: torch.matmul(a, b, out=c)
+
+
+def softmax_out(case, inputs, y):
+    x = inputs[0]
+    return lambda: torch.softmax(x, -1, out=y)
+
+
+def add_out(case, inputs, c):
+    a, b = inputs if len(inputs) == 2 else (c, inputs[0])
+    return lambda: torch.add(a, b, out=c)
+
+
+def rms_norm(case):
     eps = case.eps
-    if case.op == "matmul":
-        return (lambda a, b: a @ b.mT) if case.transposed else (lambda a, b: a @ b)
-    if case.op == "softmax":
-        return lambda x: torch.softmax(x, -1)
-    if case.op == "add":
-        return lambda a, b: a + b
-    if case.op == "silu":
-        return F.silu
     if case.gemma:
         return lambda x, w: F.rms_norm(x.float(), w.shape, 1 + w.float(), eps).to(x.dtype)
     return lambda x, w: F.rms_norm(x, w.shape, w, eps)
 
 
-def prepare(case):
-    """Keeps what torch.compile needs: the case, and operands of its shapes."""
-    size = case.axes
-    if case.op == "matmul":
-        right = [size["n"], size["k"]] if case.transposed else [size["k"], size["n"]]
-        batch = [size["b"]] if size["b"] != 1 else []
-        shapes = [batch + [size["m"], size["k"]], right if case.shared else batch + right]
-    else:
-        full = [size["b"], size["s"], size["d"]]
-        shapes = {"add": [full, full], "rms_norm": [full, full[2:]]}.get(case.op, [full])
-    kept.update(case=case, threads=None)
-    kept["examples"] = [torch.ones(shape, dtype=DTYPES[case.dtype]) for shape in shapes]
-
-
-def compiled(inputs, output):
-    """A call of the compiled function, which was made for rows without gaps."""
-    if all(operand.is_contiguous() for operand in inputs):
-        return returning(kept["call"], inputs, output)
-    call = kept["call"]
-    return returning(lambda *inputs: call(*(x.contiguous() for x in inputs)), inputs, output)
+# An op as a function of its inputs, made for a case; several results are a tuple.
+FUNCTIONS = {
+    "matmul": matmul,
+    "softmax": lambda case: lambda x: torch.softmax(x, -1),
+    "add": lambda case: torch.add,
+    "silu": lambda case: F.silu,
+    "rms_norm": rms_norm,
+}
+# Ops that write to given outputs, as calls without arguments.
+OUT = {"matmul": matmul_out, "softmax": softmax_out, "add": add_out}
