@@ -3,14 +3,16 @@
 use crate::compare::{Score, score};
 use crate::refuse::{self, Judgement};
 use crate::stages::STAGES;
-use crate::subject::{Outputs, Subject};
+use crate::subject::{Outputs, Subject, values};
 use crate::{precision, sampling};
 use proofmark_arena::{Arena, Fault};
-use proofmark_contract::{Limits, Op, Portfolio, Signature, Values, Want, check_case};
+use proofmark_contract::{Filling, Limits, Op, Portfolio, Signature, Values, Want, check_case};
 use proofmark_schema::proof::{Errors, Proof, Refusal, Stage, StageReport};
 use proofmark_schema::{
     Case, ContenderId, ErrorContract, Outcome, Receipt, Reproducibility, Underflow,
 };
+use std::cell::RefCell;
+use std::rc::Rc;
 
 /// How thoroughly a case is examined.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -91,6 +93,7 @@ impl<'a> Examiner<'a> {
             note: String::new(),
             errors: Errors::default(),
             reproducibility: Reproducibility::None,
+            filled: RefCell::default(),
         };
         let mut refusal = None;
         for &(stage, run) in STAGES {
@@ -169,7 +172,12 @@ pub(crate) struct Examination<'e> {
     pub(crate) note: String,
     pub(crate) errors: Errors,
     pub(crate) reproducibility: Reproducibility,
+    /// The last inputs that were made, for the stages that want the same again.
+    filled: RefCell<Vec<(Filling, u64, Rc<Values>)>>,
 }
+
+/// Inputs that are kept for later stages: as many as these go back and forth between.
+const KEPT: usize = 3;
 
 impl Examination<'_> {
     /// Whether only a few runs of each kind are affordable.
@@ -182,10 +190,29 @@ impl Examination<'_> {
         proofmark_tensor::mix(self.by.rules.seed, self.stage as u64, n)
     }
 
+    /// This stage's `n`-th inputs, by `filling`. The stages of a large case share theirs: there
+    /// most of the time goes into making them.
+    pub(crate) fn fill(&self, filling: &Filling, n: u64) -> Rc<Values> {
+        let seed = match self.by.rules.depth {
+            Depth::Full => self.seed(n),
+            Depth::Sampled => proofmark_tensor::mix(self.by.rules.seed, 0, n),
+        };
+        let mut kept = self.filled.borrow_mut();
+        let known = kept.iter().find(|known| (&known.0, known.1) == (filling, seed));
+        if let Some((_, _, inputs)) = known {
+            return Rc::clone(inputs);
+        }
+        let inputs = Rc::new(values(self.signature, filling, seed));
+        kept.truncate(KEPT - 1);
+        kept.insert(0, (filling.clone(), seed, Rc::clone(&inputs)));
+        inputs
+    }
+
     /// Whether the case has anything to write.
     pub(crate) fn is_empty(&self) -> bool {
         self.signature.outputs().iter().all(proofmark_contract::Operand::is_empty)
     }
+
     /// The unit, and the error near zero that the contract allows.
     pub(crate) fn unit_and_floor(&self) -> (f64, f64) {
         unit_and_floor(&self.contract)

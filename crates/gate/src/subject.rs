@@ -179,8 +179,6 @@ pub(crate) fn values(signature: &Signature, filling: &Filling, seed: u64) -> Val
 /// Rounds changed values to their element types, as memory would.
 pub(crate) fn round_values(signature: &Signature, values: &mut Values) {
     for (operand, tensor) in signature.operands().iter().zip(&mut values.tensors) {
-        for value in tensor {
-            *value = proofmark_tensor::round_to(operand.dtype, *value);
-        }
+        proofmark_tensor::round_all(operand.dtype, tensor);
     }
 }

@@ -12,7 +12,7 @@ mod random;
 mod tensor;
 mod view;
 
-pub use bits::{Element, F8E4m3, F8E5m2, Overflow, decode, encode, round_to};
+pub use bits::{Element, F8E4m3, F8E5m2, Overflow, decode, encode, round_all, round_to};
 pub use fill::{Fill, ParseFillError};
 pub use half::{bf16, f16};
 pub use layout::Layout;

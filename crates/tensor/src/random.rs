@@ -4,6 +4,7 @@
 const GOLDEN: u64 = 0x9e37_79b9_7f4a_7c15;
 
 /// The finaliser of SplitMix64 (Steele, Lea and Flood, 2014).
+#[inline(always)]
 fn finalise(word: u64) -> u64 {
     let word = (word ^ (word >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     let word = (word ^ (word >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
@@ -19,6 +20,7 @@ impl Stream {
         Stream(finalise(seed.wrapping_add(GOLDEN.wrapping_mul(stream.wrapping_add(1)))))
     }
 
+    #[inline(always)]
     pub(crate) fn word(self, index: u64) -> u64 {
         finalise(self.0.wrapping_add(GOLDEN.wrapping_mul(index.wrapping_add(1))))
     }

@@ -1,7 +1,6 @@
 //! Stage C: inputs on which every right kernel is exact, tolerance 0.
 
 use crate::examiner::Examination;
-use crate::subject::values;
 use proofmark_schema::Outcome;
 use proofmark_schema::proof::Refusal;
 
@@ -13,7 +12,7 @@ pub(crate) fn run(exam: &mut Examination<'_>) -> Result<(), Box<Refusal>> {
     }
     let kept = if exam.is_sampled() { 1 } else { fillings.len() };
     for (n, filling) in fillings[..kept].iter().enumerate() {
-        let inputs = values(exam.signature, filling, exam.seed(n as u64));
+        let inputs = exam.fill(filling, n as u64);
         let filled = filling.describe(exam.signature);
         let (outputs, _) = exam.judge(&inputs, &filled, 0.0)?;
         let audit = exam.by.op.audit(exam.case, &inputs, &outputs.values, exam.seed(n as u64));

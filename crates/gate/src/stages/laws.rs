@@ -1,7 +1,7 @@
 //! Stage H: metamorphic laws of the op.
 
 use crate::examiner::Examination;
-use crate::subject::{round_values, values};
+use crate::subject::round_values;
 use proofmark_contract::Observed;
 use proofmark_schema::Outcome;
 use proofmark_schema::proof::Refusal;
@@ -16,7 +16,7 @@ pub(crate) fn run(exam: &mut Examination<'_>) -> Result<(), Box<Refusal>> {
     let portfolio = &exam.portfolio;
     let filling = portfolio.exact.first().or(portfolio.zero_mean.first()).cloned();
     let filling = filling.expect("a portfolio has zero-mean fills");
-    let inputs = values(exam.signature, &filling, exam.seed(0));
+    let inputs = exam.fill(&filling, 0);
     let inputs = exam.subject.given(&inputs).into_owned();
     let before = exam.run(&inputs)?;
     for (n, law) in laws.iter().enumerate() {

@@ -1,13 +1,13 @@
 //! Stage B: guard pages on both sides, padded rows, every base offset.
 
 use crate::examiner::Examination;
-use crate::subject::{Setup, values};
+use crate::subject::Setup;
 use proofmark_schema::proof::Refusal;
 use proofmark_tensor::Placement;
 
 pub(crate) fn run(exam: &mut Examination<'_>) -> Result<(), Box<Refusal>> {
     let filling = exam.portfolio.zero_mean.last().expect("a portfolio has zero-mean fills");
-    let inputs = values(exam.signature, filling, exam.seed(0));
+    let inputs = exam.fill(filling, 0);
     let filled = filling.describe(exam.signature);
     let limit = exam.limits.q_max;
     for setup in setups(exam) {

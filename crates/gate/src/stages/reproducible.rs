@@ -1,7 +1,7 @@
 //! Stage G: repeats, thread counts and instruction-set paths, against the class promised.
 
 use crate::examiner::Examination;
-use crate::subject::{Outputs, Subject, values};
+use crate::subject::{Outputs, Subject};
 use proofmark_contract::Values;
 use proofmark_schema::proof::Refusal;
 use proofmark_schema::{Outcome, Reproducibility};
@@ -11,7 +11,7 @@ const REPEATS: usize = 2;
 
 pub(crate) fn run(exam: &mut Examination<'_>) -> Result<(), Box<Refusal>> {
     let filling = exam.portfolio.zero_mean.first().expect("a portfolio has zero-mean fills");
-    let inputs = values(exam.signature, filling, exam.seed(0));
+    let inputs = exam.fill(filling, 0);
     let first = exam.run(&inputs)?;
     let (reached, broken) = class(exam, &inputs, &first)?;
     exam.reproducibility = reached;

@@ -2,7 +2,6 @@
 
 use crate::compare::score;
 use crate::examiner::Examination;
-use crate::subject::values;
 use proofmark_schema::proof::Refusal;
 use proofmark_schema::{DType, Outcome};
 use proofmark_tensor::{mix, round_to};
@@ -42,8 +41,7 @@ pub(crate) fn run(exam: &mut Examination<'_>) -> Result<(), Box<Refusal>> {
         return Ok(());
     }
     let filling = exam.portfolio.zero_mean.first().cloned();
-    let inputs =
-        values(exam.signature, &filling.expect("a portfolio has zero-mean fills"), exam.seed(0));
+    let inputs = exam.fill(&filling.expect("a portfolio has zero-mean fills"), 0);
     let outputs = exam.run(&inputs)?;
     let mut planted = 0;
     for (k, operand) in exam.signature.outputs().iter().enumerate() {

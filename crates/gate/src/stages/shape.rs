@@ -1,14 +1,14 @@
 //! Stage A: every output element is written, inputs are unchanged.
 
 use crate::examiner::Examination;
-use crate::subject::{Outputs, values};
+use crate::subject::Outputs;
 use proofmark_contract::Role;
 use proofmark_schema::Outcome;
 use proofmark_schema::proof::Refusal;
 
 pub(crate) fn run(exam: &mut Examination<'_>) -> Result<(), Box<Refusal>> {
     let filling = exam.portfolio.zero_mean.first().expect("a portfolio has zero-mean fills");
-    let inputs = values(exam.signature, filling, exam.seed(0));
+    let inputs = exam.fill(filling, 0);
     // Each run is poisoned with another pattern: an element that still holds the poison of both
     // runs was not written; one that holds it by chance differs in the other run.
     let first = exam.run(&inputs)?;

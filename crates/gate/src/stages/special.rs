@@ -1,7 +1,7 @@
 //! Stage F: special values at every lane and in tails, under the op's own rules.
 
 use crate::examiner::Examination;
-use crate::subject::{Outputs, values};
+use crate::subject::Outputs;
 use proofmark_contract::{Specials, Values};
 use proofmark_schema::Outcome;
 use proofmark_schema::proof::Refusal;
@@ -18,19 +18,19 @@ const SAMPLED_STRIDE: usize = 5;
 pub(crate) fn run(exam: &mut Examination<'_>) -> Result<(), Box<Refusal>> {
     let specials = exam.by.op.specials(exam.case, exam.signature);
     let filling = exam.portfolio.zero_mean.last().expect("a portfolio has zero-mean fills");
-    let tame = values(exam.signature, filling, exam.seed(0));
     if specials.operands.is_empty() || exam.is_empty() {
         exam.note = "no special values apply".to_owned();
         return Ok(());
     }
     let filled = filling.describe(exam.signature);
+    let mut inputs = exam.fill(filling, 0).as_ref().clone();
     // What special values do was seen on the whole portfolio; here only where they do it is new.
     let stride = if exam.is_sampled() { SAMPLED_STRIDE } else { 1 };
     for (n, plant) in plants(exam, &specials).into_iter().step_by(stride).enumerate() {
         let Plant { operand, position, value } = plant;
-        let mut inputs = tame.clone();
         let described = &exam.signature.operands()[operand];
-        inputs.tensors[operand][position] = round_to(described.dtype, value);
+        let planted = round_to(described.dtype, value);
+        let before = std::mem::replace(&mut inputs.tensors[operand][position], planted);
         let index = described.layout().index_of(position);
         let filled = format!("{filled}, {}{index:?}={value:e}", described.name);
         let limit = exam.structured_limit();
@@ -40,6 +40,7 @@ pub(crate) fn run(exam: &mut Examination<'_>) -> Result<(), Box<Refusal>> {
         if specials.signed_zero && n % 2 == 0 {
             signs_of_zero(exam, &inputs, &outputs, &filled)?;
         }
+        inputs.tensors[operand][position] = before;
     }
     Ok(())
 }

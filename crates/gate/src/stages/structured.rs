@@ -1,7 +1,6 @@
 //! Stage E: offset, graded, cancelling, needle and other structured data.
 
 use crate::examiner::Examination;
-use crate::subject::values;
 use proofmark_schema::proof::Refusal;
 
 pub(crate) fn run(exam: &mut Examination<'_>) -> Result<(), Box<Refusal>> {
@@ -10,7 +9,7 @@ pub(crate) fn run(exam: &mut Examination<'_>) -> Result<(), Box<Refusal>> {
     // A large case takes every third; the portfolio's small cases have met them all.
     let step = if exam.is_sampled() { 3 } else { 1 };
     for (n, filling) in fillings.iter().enumerate().step_by(step) {
-        let inputs = values(exam.signature, filling, exam.seed(n as u64));
+        let inputs = exam.fill(filling, n as u64);
         exam.judge(&inputs, &filling.describe(exam.signature), limit)?;
     }
     Ok(())

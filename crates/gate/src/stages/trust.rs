@@ -2,11 +2,10 @@
 
 use crate::compare::score;
 use crate::examiner::Examination;
-use crate::subject::{round_values, values};
 use proofmark_contract::Values;
 use proofmark_schema::Outcome;
 use proofmark_schema::proof::Refusal;
-use proofmark_tensor::mix;
+use proofmark_tensor::{mix, round_to};
 
 /// Input elements that are changed one by one.
 const SAMPLES: u64 = 4;
@@ -18,7 +17,7 @@ pub(crate) fn run(exam: &mut Examination<'_>) -> Result<(), Box<Refusal>> {
     }
     let filling = exam.portfolio.zero_mean.first().cloned();
     let filling = filling.expect("a portfolio has zero-mean fills");
-    let inputs = values(exam.signature, &filling, exam.seed(0));
+    let inputs = exam.fill(&filling, 0);
     zeros_must_fail(exam, &inputs)?;
     let samples = if exam.is_sampled() { 1 } else { SAMPLES };
     for operand in 0..exam.signature.operands().len() {
@@ -63,9 +62,8 @@ fn changes_must_show(
 ) -> Result<(), Box<Refusal>> {
     let mut changed = inputs.clone();
     let value = &mut changed.tensors[operand][at];
-    *value = if *value == 0.0 { 1.0 } else { -2.0 * *value };
-    round_values(exam.signature, &mut changed);
     let described = &exam.signature.operands()[operand];
+    *value = round_to(described.dtype, if *value == 0.0 { 1.0 } else { -2.0 * *value });
     let index = described.layout().index_of(at);
     let filled = format!("one element changed: {}{index:?}", described.name);
     let limit = exam.structured_limit();

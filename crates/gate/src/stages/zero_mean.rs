@@ -1,7 +1,6 @@
 //! Stage D: zero-mean reals, with limits that do not depend on the length of sums.
 
 use crate::examiner::Examination;
-use crate::subject::values;
 use proofmark_schema::Outcome;
 use proofmark_schema::proof::Refusal;
 
@@ -11,7 +10,7 @@ const MATERIAL_BIAS: f64 = 0.25;
 pub(crate) fn run(exam: &mut Examination<'_>) -> Result<(), Box<Refusal>> {
     let fillings = exam.portfolio.zero_mean.clone();
     for (n, filling) in fillings.iter().enumerate() {
-        let inputs = values(exam.signature, filling, exam.seed(n as u64));
+        let inputs = exam.fill(filling, n as u64);
         let filled = filling.describe(exam.signature);
         let (_, scores) = exam.judge(&inputs, &filled, exam.limits.q_max)?;
         for (score, operand) in scores.iter().zip(exam.signature.outputs()) {

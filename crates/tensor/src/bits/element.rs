@@ -206,6 +206,15 @@ pub fn round_to(dtype: DType, value: f64) -> f64 {
     with_element!(dtype, T => <T as Element>::from_f64(value).to_f64())
 }
 
+/// Rounds every value to the element type, as [`round_to`] does.
+pub fn round_all(dtype: DType, values: &mut [f64]) {
+    with_element!(dtype, T => {
+        for value in values {
+            *value = <T as Element>::from_f64(*value).to_f64();
+        }
+    });
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -4,5 +4,5 @@ mod element;
 mod fp8;
 mod round;
 
-pub use element::{Element, decode, encode, round_to};
+pub use element::{Element, decode, encode, round_all, round_to};
 pub use fp8::{F8E4m3, F8E5m2, Overflow};

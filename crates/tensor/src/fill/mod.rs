@@ -1,11 +1,12 @@
 //! Named fills: the value of every element is a function of its position, in any language.
 
+mod bulk;
 mod name;
 
 pub use name::ParseFillError;
 
 use crate::Tensor;
-use crate::bits::{encode, round_to};
+use crate::bits::{encode, round_all, round_to};
 use crate::random::Stream;
 use proofmark_schema::DType;
 use std::f64::consts::LOG2_10;
@@ -120,7 +121,7 @@ impl Place {
     }
 
     fn uniform(&self, k: u64) -> f64 {
-        (self.word(k) >> 11) as f64 / (1u64 << 53) as f64
+        uniform(self.word(k))
     }
 
     fn sign(&self, k: u64) -> f64 {
@@ -128,11 +129,7 @@ impl Place {
     }
 
     fn normal(&self) -> f64 {
-        let fields =
-            |word: u64| -> i64 { (0..4).map(|field| (word >> (16 * field) & 0xffff) as i64).sum() };
-        let sum: i64 = (0..3).map(|k| fields(self.word(k))).sum();
-        // Half a step for each of the twelve fields makes the mean exactly 0.
-        (sum - 393_210) as f64 / 65536.0
+        normal(|k| self.word(k))
     }
 
     fn is_needle(&self) -> bool {
@@ -169,6 +166,24 @@ impl Place {
     }
 }
 
+/// A word as a number from 0 to 1.
+#[inline(always)]
+fn uniform(word: u64) -> f64 {
+    (word >> 11) as f64 / (1u64 << 53) as f64
+}
+
+/// The nearly normal number that three words make.
+#[inline(always)]
+fn normal(word: impl Fn(u64) -> u64) -> f64 {
+    let fields = |word: u64| -> i64 {
+        let field = |at: u32| (word >> (16 * at) & 0xffff) as i64;
+        field(0) + field(1) + field(2) + field(3)
+    };
+    let sum = fields(word(0)) + fields(word(1)) + fields(word(2));
+    // Half a step for each of the twelve fields makes the mean exactly 0.
+    (sum - 393_210) as f64 / 65536.0
+}
+
 /// 2^exponent, for exponents of normal doubles.
 fn power_of_two(exponent: i64) -> f64 {
     f64::from_bits(((exponent + 1023) as u64) << 52)
@@ -180,7 +195,8 @@ impl Fill {
         let cols = cols.max(1) as u64;
         let words = Stream::new(seed, stream);
         let (row, col) = (index / cols, index % cols);
-        round_to(dtype, self.exact(Place { dtype, words, seed, index, row, col, cols }))
+        let place = Place { dtype, words, seed, index, row, col, cols };
+        round_to(dtype, bound(dtype)(self.formula(place)))
     }
 
     /// The values of so many rows, rounded to the type, in logical order.
@@ -194,7 +210,7 @@ impl Fill {
         let mut values = vec![0.0; rows * cols];
         for (row, values) in values.chunks_exact_mut(cols.max(1)).enumerate() {
             self.row(dtype, Stream::new(seed, stream), seed, row as u64, values);
-            values.iter_mut().for_each(|value| *value = round_to(dtype, *value));
+            round_all(dtype, values);
         }
         values
     }
@@ -215,21 +231,22 @@ impl Fill {
     /// The values of one row before they are rounded.
     fn row(&self, dtype: DType, words: Stream, seed: u64, row: u64, values: &mut [f64]) {
         let cols = values.len() as u64;
-        for (col, value) in (0..cols).zip(values) {
-            let index = row * cols + col;
-            *value = self.exact(Place { dtype, words, seed, index, row, col, cols });
+        match *self {
+            Fill::Normal => bulk::normal(words, row * cols, values),
+            Fill::Offset { mean } => {
+                bulk::normal(words, row * cols, values);
+                values.iter_mut().for_each(|value| *value += mean);
+            }
+            Fill::Uniform { low, high } => bulk::uniform(words, row * cols, (low, high), values),
+            _ => {
+                for (col, value) in (0..cols).zip(values.iter_mut()) {
+                    let index = row * cols + col;
+                    *value = self.formula(Place { dtype, words, seed, index, row, col, cols });
+                }
+            }
         }
-    }
-
-    /// The value before it is rounded, within the range of the type.
-    fn exact(&self, place: Place) -> f64 {
-        let value = self.formula(place);
-        let value = match place.dtype {
-            DType::U8 | DType::U32 => value.abs(),
-            _ => value,
-        };
-        let largest = place.dtype.largest();
-        if value.is_finite() { value.clamp(-largest, largest) } else { value }
+        let bound = bound(dtype);
+        values.iter_mut().for_each(|value| *value = bound(*value));
     }
 
     fn formula(&self, place: Place) -> f64 {
@@ -270,6 +287,16 @@ impl Fill {
                 place.word(0).checked_shr(64 - bits.min(64)).unwrap_or(0) as f64
             }
         }
+    }
+}
+
+/// Brings a value into the range of a type, before it is rounded.
+fn bound(dtype: DType) -> impl Fn(f64) -> f64 {
+    let is_unsigned = matches!(dtype, DType::U8 | DType::U32);
+    let largest = dtype.largest();
+    move |value| {
+        let value = if is_unsigned { value.abs() } else { value };
+        if value.is_finite() { value.clamp(-largest, largest) } else { value }
     }
 }
 
