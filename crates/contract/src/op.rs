@@ -97,6 +97,11 @@ pub trait Op: Send + Sync + 'static {
     /// One line: the formula.
     fn summary(&self) -> &'static str;
 
+    /// What it makes of special values, a rule each; empty where only its card says so.
+    fn edges(&self) -> &'static [&'static str] {
+        &[]
+    }
+
     /// Its axes in declared order.
     fn axes(&self) -> &'static [Axis];
 
@@ -152,6 +157,18 @@ pub trait Op: Send + Sync + 'static {
         seed: u64,
     ) -> Option<Result<(), String>> {
         let _ = (case, inputs, outputs, seed);
+        None
+    }
+
+    /// For ops that give up precision on purpose: what was wanted, and what the outputs stand for
+    /// instead, element by element. Reported as fidelity, never deciding.
+    fn fidelity(
+        &self,
+        case: &Case,
+        inputs: &Values,
+        outputs: &[Vec<f64>],
+    ) -> Option<[Vec<f64>; 2]> {
+        let _ = (case, inputs, outputs);
         None
     }
 

@@ -67,12 +67,16 @@ pub struct Truth {
     pub value: Vec<f64>,
     /// Error scales; never negative.
     pub scale: Vec<f64>,
+    /// What is added to the scales of contenders that promise no more than the textbook's
+    /// formula, in which larger terms cancel. Empty where none does.
+    pub cancelled: Vec<f64>,
 }
 
 impl Truth {
     /// Room for `count` elements.
     pub fn with_capacity(count: usize) -> Truth {
-        Truth { value: Vec::with_capacity(count), scale: Vec::with_capacity(count) }
+        let room = || Vec::with_capacity(count);
+        Truth { value: room(), scale: room(), cancelled: Vec::new() }
     }
 
     /// Adds one element.

@@ -66,6 +66,16 @@ pub enum EngineError {
         /// Why.
         reason: String,
     },
+    /// A workload cannot be read.
+    #[error("workload {name}, line {line}: {reason}")]
+    Workload {
+        /// Its name or path.
+        name: String,
+        /// The line, from 1; 0 is the whole file.
+        line: usize,
+        /// Why.
+        reason: String,
+    },
     /// A case cannot be read.
     #[error(transparent)]
     ParseCase(#[from] ParseCaseError),
@@ -235,6 +245,9 @@ impl EngineError {
             ),
             EngineError::Start { .. } => Some("install git and cargo".to_owned()),
             EngineError::Store(error) => error.hint(),
+            EngineError::Workload { .. } => {
+                Some("a line is `op:f32,bf16 axis=sizes attribute=value`".to_owned())
+            }
             EngineError::Suite { .. }
             | EngineError::Isa(_)
             | EngineError::Build { .. }

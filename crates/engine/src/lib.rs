@@ -22,6 +22,7 @@ mod suggest;
 mod suite;
 mod sweep;
 mod timing;
+mod workload;
 
 pub use arm::{Arm, Source};
 pub use artefact::{Here, Programs};
@@ -41,6 +42,7 @@ pub use suggest::nearest;
 pub use suite::{SIZES, Suite};
 pub use sweep::Sweep;
 pub use timing::{PLANTED, TimingRequest, loop_overheads, selftest_timing};
+pub use workload::WORKLOADS;
 
 pub use proofmark_analyze::{exit_severity, findings};
 pub use proofmark_arena::Arena;

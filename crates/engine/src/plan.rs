@@ -1,6 +1,7 @@
 //! From a request to a plan: every case with its field, before anything runs.
 
-use crate::{EngineError, Request, Roster, Suite, Sweep, find_op, ops};
+use crate::workload::WORKLOADS;
+use crate::{EngineError, Request, Roster, Suite, Sweep, find_op, ops, workload};
 use proofmark_contract::{Entry, Role, check_case, complete_case};
 use proofmark_schema::plan::{Absence, Item, Plan};
 use proofmark_schema::{Cache, Case, DType, FORMAT_VERSION, Memory};
@@ -13,7 +14,13 @@ const EXAMINE_SECONDS: f64 = 0.05;
 /// # Errors
 /// If an op, axis, attribute or element type does not exist, or nothing is left to run.
 pub fn plan(request: &Request) -> Result<Plan, EngineError> {
-    let entries = entries(request)?;
+    let cases = chosen(request)?;
+    let mut entries: Vec<&'static Entry> = Vec::new();
+    for (entry, _) in &cases {
+        if !entries.iter().any(|known| known.op.name() == entry.op.name()) {
+            entries.push(entry);
+        }
+    }
     let roster = Roster::new(&request.with, request.cap).with_peers(&request.shelf);
     let mut plan = Plan {
         format: FORMAT_VERSION,
@@ -28,12 +35,10 @@ pub fn plan(request: &Request) -> Result<Plan, EngineError> {
         let reason = format!("no contender has this name: see `proofmark {list}`");
         plan.absent.push(Absence { contender: pattern, case: "any".to_owned(), reason });
     }
-    for entry in &entries {
-        for case in cases_of(entry, request)? {
-            for memory in memories(&mut plan, request, entry, &case) {
-                for &threads in &request.threads {
-                    add_item(&mut plan, &roster, entry, &case, threads, memory);
-                }
+    for (entry, case) in cases {
+        for memory in memories(&mut plan, request, entry, &case) {
+            for &threads in &request.threads {
+                add_item(&mut plan, &roster, entry, &case, threads, memory);
             }
         }
     }
@@ -52,9 +57,21 @@ pub fn plan(request: &Request) -> Result<Plan, EngineError> {
 /// # Errors
 /// As for [`plan`].
 pub fn cases(request: &Request) -> Result<Vec<Case>, EngineError> {
+    Ok(chosen(request)?.into_iter().map(|(_, case)| case).collect())
+}
+
+/// The cases with their ops: of a workload, or of the ops' own sweeps and sizes.
+fn chosen(request: &Request) -> Result<Vec<(&'static Entry, Case)>, EngineError> {
+    let entries = entries(request)?;
+    if request.sweep.is_none()
+        && request.size.is_none()
+        && let Some(text) = workload::find(&request.suite)?
+    {
+        return workload::cases(request, &text);
+    }
     let mut all = Vec::new();
-    for entry in entries(request)? {
-        all.extend(cases_of(entry, request)?);
+    for entry in entries {
+        all.extend(cases_of(entry, request)?.into_iter().map(|case| (entry, case)));
     }
     Ok(all)
 }
@@ -117,10 +134,11 @@ fn cases_of(entry: &'static Entry, request: &Request) -> Result<Vec<Case>, Engin
     let (dtypes, of_suite) = named.cloned().ok_or_else(|| {
         let known: Vec<&str> = suite.sweeps.keys().map(String::as_str).collect();
         EngineError::Nothing(format!(
-            "{} has no sweep `{}` (it has {})",
+            "{} has no sweep `{}` (it has {}), nor is there such a workload (there is {}) or file",
             entry.op.name(),
             request.suite,
-            known.join(", ")
+            known.join(", "),
+            WORKLOADS.iter().map(|(name, _)| *name).collect::<Vec<_>>().join(", ")
         ))
     })?;
     let sweep = match (&request.sweep, &request.size) {

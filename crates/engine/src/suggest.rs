@@ -2,8 +2,9 @@
 
 /// The known word nearest to what was typed, if one is near enough to be meant.
 pub fn nearest<'a>(typed: &str, known: &[&'a str]) -> Option<&'a str> {
+    let begins = |word: &&&str| typed.len() > 1 && word.starts_with(typed);
     let is_part = |word: &&&str| typed.len() > 1 && word.contains(typed);
-    if let Some(whole) = known.iter().find(is_part) {
+    if let Some(whole) = known.iter().find(begins).or_else(|| known.iter().find(is_part)) {
         return Some(whole);
     }
     let best = known.iter().map(|word| (distance(typed, word), *word)).min_by_key(|pair| pair.0);
@@ -33,10 +34,10 @@ mod tests {
 
     #[test]
     fn a_slip_finds_its_word_and_noise_finds_none() {
-        let known = ["rms_norm", "softmax", "matmul", "add"];
+        let known = ["add_rms_norm", "rms_norm", "softmax", "matmul", "add"];
         assert_eq!(nearest("rmsnorm", &known), Some("rms_norm"));
         assert_eq!(nearest("sofmtax", &known), Some("softmax"));
-        assert_eq!(nearest("norm", &known), Some("rms_norm"));
+        assert_eq!(nearest("norm", &known), Some("add_rms_norm"));
         assert_eq!(nearest("rms", &known), Some("rms_norm"));
         assert_eq!(nearest("convolution", &known), None);
     }

@@ -3,6 +3,18 @@
 use proofmark_contract::Truth;
 use proofmark_schema::DType;
 use proofmark_schema::proof::Errors;
+use proofmark_tensor::round_to;
+
+/// What errors are measured in, as a contract has it.
+#[derive(Clone, Copy, Debug)]
+pub struct Measure {
+    /// The unit `u` of the precision that sums are promised in.
+    pub unit: f64,
+    /// Errors up to here are none: what a contender may lose that flushes subnormals.
+    pub floor: f64,
+    /// Whether what cancels in the textbook's formula counts towards the scale.
+    pub cancels: bool,
+}
 
 /// How an output compares with the truth.
 #[derive(Clone, Debug, Default)]
@@ -19,29 +31,24 @@ pub struct Score {
     pub mean_signed: f64,
 }
 
-/// Scores `got` against the truth, for outputs of type `dtype` and the unit `u` of the precision
-/// that sums are promised in. `row` is the length of a row, over which errors are correlated.
-/// Errors up to `floor` are none: what a contender may lose that flushes subnormals.
-pub fn score(
-    dtype: DType,
-    (unit, floor): (f64, f64),
-    truth: &Truth,
-    got: &[f64],
-    row: usize,
-) -> Score {
+/// Scores `got` against the truth, for outputs of type `dtype`. `row` is the length of a row, over
+/// which errors are correlated.
+pub fn score(dtype: DType, measure: Measure, truth: &Truth, got: &[f64], row: usize) -> Score {
     assert_eq!(truth.value.len(), got.len(), "one value for each wanted element");
     let mut score = Score { q: Vec::with_capacity(got.len()), ..Score::default() };
     let mut sums = Sums::default();
     let mut rows = RowMeans::new(row.max(1));
     for (i, (&got, &want)) in got.iter().zip(&truth.value).enumerate() {
-        let q = element(dtype, (unit, floor), want, truth.scale[i], got);
+        let cancelled = truth.cancelled.get(i).filter(|_| measure.cancels);
+        let scale = truth.scale[i] + cancelled.copied().unwrap_or(0.0);
+        let q = element(dtype, measure, want, scale, got);
         if q > score.errors.q_max || (i == 0) {
             score.errors.q_max = q;
             score.worst = i;
         }
         score.q.push(q);
         sums.add(dtype, want, got, q);
-        let tolerance = unit * truth.scale[i] + 0.5 * dtype.ulp(want) * f64::from(dtype.is_float());
+        let tolerance = measure.unit * scale + 0.5 * dtype.ulp(want) * f64::from(dtype.is_float());
         let signed = (got - want) * want.signum() / tolerance;
         rows.add(i, if signed.is_finite() { signed } else { 0.0 });
     }
@@ -51,7 +58,8 @@ pub fn score(
 }
 
 /// The error of one element in units of `u·scale`.
-fn element(dtype: DType, (unit, floor): (f64, f64), want: f64, scale: f64, got: f64) -> f64 {
+fn element(dtype: DType, measure: Measure, want: f64, scale: f64, got: f64) -> f64 {
+    let Measure { unit, floor, .. } = measure;
     if want.is_nan() || got.is_nan() {
         return if want.is_nan() && got.is_nan() { 0.0 } else { f64::INFINITY };
     }
@@ -68,7 +76,13 @@ fn element(dtype: DType, (unit, floor): (f64, f64), want: f64, scale: f64, got: 
     }
     let clamp = |value: f64| value.clamp(-ceiling, ceiling);
     let error = (clamp(got) - clamp(want)).abs();
-    let rounding = if dtype.is_float() { 0.5 * dtype.ulp(want) } else { 0.0 };
+    // Where the scale is 0 the bits are defined: the nearest number of the type and no other,
+    // though below a power of two the next one is only half a unit away.
+    let rounding = match dtype.is_float() {
+        true if scale == 0.0 => (round_to(dtype, want) - want).abs(),
+        true => 0.5 * dtype.ulp(want),
+        false => 0.0,
+    };
     (error - rounding - floor).max(0.0) / (unit * scale + dtype.smallest())
 }
 
@@ -158,9 +172,10 @@ mod tests {
     use super::*;
 
     const U: f64 = 1.0 / (1u64 << 24) as f64;
+    const PLAIN: Measure = Measure { unit: U, floor: 0.0, cancels: false };
 
     fn q(want: f64, scale: f64, got: f64) -> f64 {
-        element(DType::F32, (U, 0.0), want, scale, got)
+        element(DType::F32, PLAIN, want, scale, got)
     }
 
     #[test]
@@ -196,16 +211,27 @@ mod tests {
     fn a_zero_scale_admits_only_the_right_bits() {
         assert_eq!(q(1.0, 0.0, 1.0), 0.0);
         assert!(q(1.0, 0.0, f64::from(1.0f32 + f32::EPSILON)) > 1e30);
+        assert!(q(1.0, 0.0, f64::from(1.0f32.next_down())) > 1e30);
+        assert_eq!(q(1.0 / 3.0, 0.0, f64::from(1.0f32 / 3.0)), 0.0);
     }
 
     #[test]
     fn a_floor_forgives_what_flushing_loses_and_nothing_larger() {
         let floor = 4096.0 * f64::from(f32::MIN_POSITIVE);
-        let with_floor = |want, got| element(DType::F32, (U, floor), want, want, got);
+        let measure = Measure { floor, ..PLAIN };
+        let with_floor = |want, got| element(DType::F32, measure, want, want, got);
         assert_eq!(with_floor(-2.09e-37, 0.0), 0.0);
         assert!(q(-2.09e-37, 2.09e-37, 0.0) > 1e6);
         assert!(with_floor(1e-30, 0.0) > 1e6);
         assert!(with_floor(1.0, 1.0 + 1e-3) > 1e3);
+    }
+
+    #[test]
+    fn what_cancels_is_forgiven_only_where_the_contract_says_so() {
+        let truth = Truth { value: vec![-1e-9], scale: vec![1e-9], cancelled: vec![6.0] };
+        let q = |measure| score(DType::F32, measure, &truth, &[0.0], 1).errors.q_max;
+        assert!(q(PLAIN) > 1e6);
+        assert!(q(Measure { cancels: true, ..PLAIN }) < 1.0);
     }
 
     #[test]
@@ -217,8 +243,9 @@ mod tests {
             f64::from(if over { f32::from_bits(near.to_bits() - 1) } else { near })
         };
         let got: Vec<f64> = wants.iter().map(|&x| down(x)).collect();
-        let truth = Truth { scale: wants.iter().map(|x| x.abs()).collect(), value: wants };
-        let score = score(DType::F32, (U, 0.0), &truth, &got, 16);
+        let scale = wants.iter().map(|x| x.abs()).collect();
+        let truth = Truth { scale, value: wants, ..Truth::default() };
+        let score = score(DType::F32, PLAIN, &truth, &got, 16);
         assert!(score.errors.bias < -6.0, "{:?}", score.errors);
     }
 }

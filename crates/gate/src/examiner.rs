@@ -1,6 +1,6 @@
 //! The examiner: takes one contender through the ten stages on one case.
 
-use crate::compare::{Score, score};
+use crate::compare::{Measure, Score, score};
 use crate::refuse::{self, Judgement};
 use crate::stages::STAGES;
 use crate::subject::{Outputs, Subject, values};
@@ -213,9 +213,9 @@ impl Examination<'_> {
         self.signature.outputs().iter().all(proofmark_contract::Operand::is_empty)
     }
 
-    /// The unit, and the error near zero that the contract allows.
-    pub(crate) fn unit_and_floor(&self) -> (f64, f64) {
-        unit_and_floor(&self.contract)
+    /// What errors are measured in.
+    pub(crate) fn measure(&self) -> Measure {
+        measure(&self.contract)
     }
 
     /// The limit on structured data, with the factor for the length of sums.
@@ -263,7 +263,7 @@ impl Examination<'_> {
         let (rows, cols) = (operand.layout().rows(), operand.layout().cols());
         let got: Vec<f64> =
             want.indices(rows, cols).into_iter().map(|i| outputs.values[k][i]).collect();
-        score(operand.dtype, self.unit_and_floor(), &truth, &got, want.cols(cols).len())
+        score(operand.dtype, self.measure(), &truth, &got, want.cols(cols).len())
     }
 
     /// Runs on `inputs` and holds every judged element to `limit`.
@@ -305,11 +305,11 @@ impl Examination<'_> {
 /// What the error of a contender with this contract is measured in, and what it may lose near
 /// zero. A flushed step is at most the least normal number, and at most so much larger in the
 /// result: a norm of small numbers divides by the root of its `eps`.
-pub(crate) fn unit_and_floor(contract: &ErrorContract) -> (f64, f64) {
+pub(crate) fn measure(contract: &ErrorContract) -> Measure {
     const AMPLIFIED: f64 = 4096.0;
     let floor = match contract.underflow {
         Underflow::Gradual => 0.0,
         Underflow::Flushed => AMPLIFIED * f64::from(f32::MIN_POSITIVE),
     };
-    (contract.accumulate.unit(), floor)
+    Measure { unit: contract.accumulate.unit(), floor, cancels: contract.cancels }
 }

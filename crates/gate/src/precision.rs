@@ -38,7 +38,7 @@ pub(crate) fn infer(
             }
         }
         let truth = exam.by.op.oracle(exam.case, &rounded, k, &want);
-        let score = score(output.dtype, exam.unit_and_floor(), &truth, &got, want.cols(cols).len());
+        let score = score(output.dtype, exam.measure(), &truth, &got, want.cols(cols).len());
         (score.errors.q_max <= limit).then_some(name)
     })
 }

@@ -1,7 +1,7 @@
 //! Proven contenders: the only ones that may be measured.
 
 use crate::compare::score;
-use crate::examiner::unit_and_floor;
+use crate::examiner::measure;
 use crate::sampling;
 use crate::subject::values;
 use proofmark_arena::{Arena, Batch, Fault, FixedLayout, OperandPlan, Ran, Ruler, Spawn, Worker};
@@ -269,7 +269,7 @@ impl Entrant<'_> {
         let set = self.set_of(self.calls.saturating_sub(1));
         let signature = &self.proven.signature;
         let (op, case) = (self.proven.op, self.proven.case());
-        let unit = unit_and_floor(&self.proven.proof.contract);
+        let measure = measure(&self.proven.proof.contract);
         let limit = op.limits(case).q_max;
         let first = signature.inputs().len();
         let mut checked = 0;
@@ -279,7 +279,7 @@ impl Entrant<'_> {
             let all = self.worker.tensor_of(first + k, set).to_f64();
             let indices = want.indices(layout.rows(), layout.cols());
             let got: Vec<f64> = indices.iter().map(|&i| all[i]).collect();
-            let score = score(operand.dtype, unit, truth, &got, want.cols(layout.cols()).len());
+            let score = score(operand.dtype, measure, truth, &got, want.cols(layout.cols()).len());
             if score.errors.q_max > limit {
                 let index = layout.index_of(indices[score.worst]);
                 let (got, want) = (got[score.worst], truth.value[score.worst]);

@@ -2,6 +2,7 @@
 
 use proofmark_contract::{Call, Kernel, KernelError, Unsupported};
 use proofmark_schema::{Case, DType, Isa};
+use proofmark_tensor::{Layout, Tensor};
 
 /// A wrong kernel, for the gate to refuse.
 pub(crate) struct Flawed {
@@ -36,4 +37,43 @@ impl Kernel for Flawed {
     fn run(&self, call: &mut Call<'_>) -> Result<(), KernelError> {
         (self.run)(call)
     }
+}
+
+/// Makes `MUTANTS` of lines `Slip DTYPES, "name": "flaw";`, where `run::<Slip>` is the mutant.
+macro_rules! mutants {
+    ($($slip:ident $dtypes:expr, $name:literal: $flaw:literal;)*) => {
+        /// Every mutant of this op.
+        pub(super) static MUTANTS: &[proofmark_contract::Mutant] =
+            &[$(proofmark_contract::Mutant {
+                name: $name,
+                flaw: $flaw,
+                kernel: &$crate::flawed::Flawed { name: $name, dtypes: $dtypes, run: run::<$slip> },
+            }),*];
+    };
+}
+
+pub(crate) use mutants;
+
+/// The rows of an operand of any element type.
+pub(crate) fn read(tensor: &Tensor) -> Vec<Vec<f32>> {
+    let (values, layout) = (tensor.to_f64(), &tensor.layout);
+    let row = |i: usize| &values[i * layout.cols()..][..layout.cols()];
+    (0..layout.rows()).map(|i| row(i).iter().map(|&value| value as f32).collect()).collect()
+}
+
+/// The rows of an operand as one sees them who takes them to lie densely.
+pub(crate) fn read_densely(tensor: &Tensor) -> Vec<Vec<f32>> {
+    let layout = Layout::dense(tensor.layout.shape.as_slice());
+    // SAFETY: as many rows at a smaller or equal stride end before the last row of the tensor
+    // does; what lies between rows is initialised memory of the same operand.
+    read(&unsafe { Tensor::from_raw(tensor.base(), tensor.dtype, layout, false) })
+}
+
+/// Writes rows, each value rounded once; what rows lack stays as it was.
+pub(crate) fn write(tensor: &mut Tensor, rows: &[Vec<f32>]) {
+    let (mut values, cols) = (tensor.to_f64(), tensor.layout.cols());
+    for (values, row) in values.chunks_mut(cols.max(1)).zip(rows) {
+        values.iter_mut().zip(row).for_each(|(value, &new)| *value = f64::from(new));
+    }
+    tensor.from_f64(&values);
 }

@@ -7,7 +7,7 @@ use proofmark_arena::Arena;
 use proofmark_contract::{Entry, check_case};
 use proofmark_gate::{Depth, Rules, certify};
 use proofmark_ops::OPS;
-use proofmark_schema::{Case, ContenderId, Outcome};
+use proofmark_schema::{Case, ContenderId, Isa, Outcome};
 
 fn main() {
     let arguments: Vec<String> = std::env::args().collect();
@@ -73,9 +73,13 @@ fn has_mutants(entry: &Entry) -> Result<(), Failed> {
 fn is_proven(entry: &'static Entry, who: &ContenderId) -> Result<(), Failed> {
     let mut proven = 0;
     for &dtype in entry.op.dtypes() {
-        let all = entry.op.proof_cases(dtype);
-        let offset = who.isa.map_or(0, |isa| isa as usize);
-        let cases: Vec<Case> = all.into_iter().skip(offset).step_by(3).collect();
+        let mut cases = entry.op.proof_cases(dtype);
+        cases.retain(|case| does(entry, who, case));
+        let offset = who.isa.map_or(0, |isa| isa as usize).min(cases.len().saturating_sub(1));
+        let cases: Vec<Case> = cases.into_iter().skip(offset).step_by(3).collect();
+        if cases.is_empty() {
+            continue;
+        }
         let certificate = certify(&arena(), entry.op, who, dtype, &cases, &rules());
         match certificate.outcome() {
             Outcome::Proven => proven += 1,
@@ -89,6 +93,11 @@ fn is_proven(entry: &'static Entry, who: &ContenderId) -> Result<(), Failed> {
         }
     }
     if proven == 0 { Err("no element type was proven".into()) } else { Ok(()) }
+}
+
+fn does(entry: &Entry, who: &ContenderId, case: &Case) -> bool {
+    let mut kernels = entry.kernels.iter().filter(|kernel| kernel.name() == who.name);
+    kernels.any(|kernel| kernel.supports(case, who.isa.unwrap_or(Isa::Scalar)).is_ok())
 }
 
 fn is_refused(entry: &'static Entry, name: &str) -> Result<(), Failed> {

@@ -1,8 +1,8 @@
 //! Libraries with the C interface of BLAS: OpenBLAS, MKL, BLIS.
 
 use crate::open::Open;
-use crate::{Found, Peer, Ready, Source};
-use proofmark_contract::{Call, KernelError, Unsupported};
+use crate::{Called, Found, Peer, Ready, Source, vectors};
+use proofmark_contract::{Call, KernelError, Signature, Unsupported};
 use proofmark_schema::{Case, DType, Receipt};
 use proofmark_tensor::Tensor;
 use std::ffi::{CStr, c_char, c_int};
@@ -87,7 +87,7 @@ impl Peer for Blas {
     }
 
     fn ops(&self) -> &'static [&'static str] {
-        &["matmul"]
+        &["matmul", "dot", "axpy"]
     }
 
     fn source(&self) -> Source {
@@ -103,8 +103,13 @@ impl Peer for Blas {
     }
 
     fn supports(&self, case: &Case) -> Result<(), Unsupported> {
+        if case.op == "axpy" && case.flag("inplace", false) {
+            return Err(Unsupported("it overwrites y, not x".to_owned()));
+        }
+        product_only(case)?;
         match case.dtype {
             DType::F32 => Ok(()),
+            DType::Bf16 if case.op != "matmul" => Err(Unsupported("it has no bf16".to_owned())),
             DType::Bf16 if self.has_bf16 && case.word("out", "same") == "f32" => Ok(()),
             DType::Bf16 if self.has_bf16 => {
                 Err(Unsupported("it has bf16 with f32 results only: --attr out=f32".to_owned()))
@@ -113,7 +118,13 @@ impl Peer for Blas {
         }
     }
 
-    fn load(&self, found: &Found, case: &Case, threads: usize) -> Result<Ready, String> {
+    fn load(
+        &self,
+        found: &Found,
+        case: &Case,
+        _: &Signature,
+        threads: usize,
+    ) -> Result<Ready, String> {
         for name in self.before {
             let beside = found.library.with_file_name(name);
             if beside.is_file() {
@@ -125,18 +136,11 @@ impl Peer for Blas {
         (introduced.set_threads)(threads);
         let Introduced { wide, prefix, suffix, .. } = introduced;
         let name = |routine: &str| format!("{prefix}cblas_{routine}{suffix}");
-        let multiply: Multiply = match (case.dtype, wide) {
-            // SAFETY: the documented type of `cblas_sgemm` for integers of 32 bits.
-            (DType::F32, false) => by::<f32, i32>(unsafe { library.get(&name("sgemm"))? }),
-            // SAFETY: the same for integers of 64 bits.
-            (DType::F32, true) => by::<f32, i64>(unsafe { library.get(&name("sgemm"))? }),
-            // SAFETY: the documented type; bf16 are passed as their bits.
-            _ => by::<u16, i32>(unsafe { library.get(&name("gemm_bf16bf16f32"))? }),
+        let (run, empty) = match (case.op.as_str(), wide) {
+            ("matmul", _) => multiplying(&library, case, &name, wide)?,
+            (_, true) => vectors::by::<i64>(&library, case, &name)?,
+            (_, false) => vectors::by::<i32>(&library, case, &name)?,
         };
-        let multiply = std::rc::Rc::new(multiply);
-        let product = Product::of(case);
-        let nothing = Matrices { m: 0, n: 0, k: 0, ..Matrices::NONE };
-        let of_nothing = std::rc::Rc::clone(&multiply);
         Ok(Ready {
             receipt: Receipt {
                 version: introduced.version,
@@ -146,11 +150,37 @@ impl Peer for Blas {
                 ..Receipt::default()
             },
             set_threads: Some(introduced.set_threads),
-            run: Box::new(move |call| product.run(call, &*multiply)),
+            run,
             settle: None,
-            empty: Some(Box::new(move || of_nothing(&nothing))),
+            empty: Some(empty),
         })
     }
+}
+
+/// The call of a case, and one of nothing.
+pub(crate) type CalledAndEmpty = (Called, Box<dyn Fn()>);
+
+/// The call of a case of matmul and one of nothing.
+fn multiplying(
+    library: &Open,
+    case: &Case,
+    name: &dyn Fn(&str) -> String,
+    wide: bool,
+) -> Result<CalledAndEmpty, String> {
+    let multiply: Multiply = match (case.dtype, wide) {
+        // SAFETY: the documented type of `cblas_sgemm` for integers of 32 bits.
+        (DType::F32, false) => by::<f32, i32>(unsafe { library.get(&name("sgemm"))? }),
+        // SAFETY: the same for integers of 64 bits.
+        (DType::F32, true) => by::<f32, i64>(unsafe { library.get(&name("sgemm"))? }),
+        // SAFETY: the documented type; bf16 are passed as their bits.
+        _ => by::<u16, i32>(unsafe { library.get(&name("gemm_bf16bf16f32"))? }),
+    };
+    let multiply = std::rc::Rc::new(multiply);
+    let product = Product::of(case);
+    let nothing = Matrices { m: 0, n: 0, k: 0, ..Matrices::NONE };
+    let of_nothing = std::rc::Rc::clone(&multiply);
+    let called = Box::new(move |call: &mut Call<'_>| product.run(call, &*multiply));
+    Ok((called, Box::new(move || of_nothing(&nothing))))
 }
 
 /// One product of row-major matrices, as BLAS takes it.
@@ -237,6 +267,15 @@ struct Product {
     k: usize,
     is_transposed: bool,
     is_shared: bool,
+}
+
+/// Refuses what comes after a product: libraries of products have no such thing.
+pub(crate) fn product_only(case: &Case) -> Result<(), Unsupported> {
+    let is_product = !case.flag("bias", false) && case.word("activation", "none") == "none";
+    match is_product {
+        true => Ok(()),
+        false => Err(Unsupported("it has no bias and no activation".to_owned())),
+    }
 }
 
 impl Product {

@@ -17,8 +17,10 @@ mod open;
 mod peer;
 mod plugin;
 mod python;
+mod rows;
 mod rust_crates;
 mod shelf;
+mod vectors;
 
 pub use find::{Found, Status, find, status};
 pub use install::{Hear, InstallError, Tools, add, register, remove};

@@ -3,7 +3,7 @@
 use crate::find::find;
 use crate::kernel::PeerKernel;
 use crate::{Found, Peer, PeerShelf, by_name};
-use proofmark_contract::Kernel;
+use proofmark_contract::{Kernel, Signature};
 use proofmark_schema::{Case, Receipt};
 
 /// A peer that is loaded for a case.
@@ -26,18 +26,24 @@ const QUIET: &[(&str, &str)] = &[
     ("MKL_DYNAMIC", "FALSE"),
 ];
 
-/// Loads a peer for a case.
+/// Loads a peer for a case with these operands.
 ///
 /// # Errors
 /// Why it does not do the case, or cannot be loaded.
-pub fn load(shelf: &PeerShelf, name: &str, case: &Case, threads: usize) -> Result<Peered, String> {
+pub fn load(
+    shelf: &PeerShelf,
+    name: &str,
+    case: &Case,
+    signature: &Signature,
+    threads: usize,
+) -> Result<Peered, String> {
     let (peer, found) = present(shelf, name)?;
     if !peer.has(&case.op) {
         return Err(format!("`{name}` has no `{}`", case.op));
     }
     peer.supports(case).map_err(|reason| reason.to_string())?;
     set_environment(peer);
-    let ready = peer.load(&found, case, threads)?;
+    let ready = peer.load(&found, case, signature, threads)?;
     let contract = peer.contract(case);
     let kernel = PeerKernel { name: peer.name(), summary: peer.summary(), contract, ready };
     let kernel: &'static PeerKernel = Box::leak(Box::new(kernel));

@@ -1,7 +1,7 @@
 //! What a peer is, and what an adapter makes of a case.
 
 use crate::Found;
-use proofmark_contract::{Call, KernelError, Unsupported};
+use proofmark_contract::{Call, KernelError, Signature, Unsupported};
 use proofmark_schema::{Case, DType, ErrorContract, Receipt, Reproducibility, Underflow};
 
 /// Another library.
@@ -61,11 +61,18 @@ pub trait Peer: Sync {
         Ok(false)
     }
 
-    /// Opens the library and makes it ready for calls on a case, in the worker.
+    /// Opens the library and makes it ready for calls on a case with these operands, in the
+    /// worker.
     ///
     /// # Errors
     /// Why it cannot be loaded, or does not do the case after all.
-    fn load(&self, found: &Found, case: &Case, threads: usize) -> Result<Ready, String>;
+    fn load(
+        &self,
+        found: &Found,
+        case: &Case,
+        signature: &Signature,
+        threads: usize,
+    ) -> Result<Ready, String>;
 }
 
 /// What libraries promise that promise nothing else: sums in f32, and no two calls alike.
@@ -73,10 +80,14 @@ pub(crate) const PLAIN: ErrorContract = ErrorContract {
     accumulate: DType::F32,
     reproducibility: Reproducibility::None,
     underflow: Underflow::Gradual,
+    cancels: false,
 };
 
 /// The same of a library that flushes subnormals, or loses them on the way.
 pub(crate) const FLUSHED: ErrorContract = ErrorContract { underflow: Underflow::Flushed, ..PLAIN };
+
+/// The same of a library whose formula cancels: `1 + erf(x)`, `1 + tanh(x)`.
+pub(crate) const CANCELS: ErrorContract = ErrorContract { cancels: true, ..PLAIN };
 
 /// How a peer comes onto a machine.
 #[derive(Clone, Copy, Debug)]
@@ -127,9 +138,22 @@ pub struct Ready {
     pub set_threads: Option<Box<dyn Fn(usize)>>,
     /// One call.
     pub run: Called,
-    /// Brings the last call's result into the outputs, after the clock has stopped: for libraries
-    /// that return results in memory of their own.
+    /// What follows calls after the clock has stopped: brings the last one's result into the
+    /// outputs, where a library returns it in memory of its own, and sends threads to sleep.
     pub settle: Option<Called>,
     /// The way into the library and back with nothing to do, for what a call itself costs.
     pub empty: Option<Box<dyn Fn()>>,
+}
+
+/// The names of a table of ops.
+pub(crate) const fn names<T, const COUNT: usize>(
+    table: &[(&'static str, T)],
+) -> [&'static str; COUNT] {
+    let mut names = [""; COUNT];
+    let mut place = 0;
+    while place < COUNT {
+        names[place] = table[place].0;
+        place += 1;
+    }
+    names
 }

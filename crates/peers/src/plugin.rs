@@ -2,7 +2,7 @@
 
 use crate::open::Open;
 use crate::{Called, Found, Peer, PeerShelf, Ready, Source};
-use proofmark_contract::{Call, KernelError, Unsupported};
+use proofmark_contract::{Call, KernelError, Signature, Unsupported};
 use proofmark_schema::wire::MAX_OPERANDS;
 use proofmark_schema::{Case, DType, Receipt};
 use proofmark_tensor::Tensor;
@@ -97,7 +97,13 @@ impl Peer for Plugin {
         Ok(())
     }
 
-    fn load(&self, found: &Found, case: &Case, threads: usize) -> Result<Ready, String> {
+    fn load(
+        &self,
+        found: &Found,
+        case: &Case,
+        _: &Signature,
+        threads: usize,
+    ) -> Result<Ready, String> {
         load(found, case, threads)
     }
 }

@@ -2,7 +2,7 @@
 
 use crate::peer::{FLUSHED, PLAIN};
 use crate::{Found, Peer, Ready, Source, plugin};
-use proofmark_contract::Unsupported;
+use proofmark_contract::{Signature, Unsupported};
 use proofmark_schema::{Case, DType, ErrorContract};
 
 /// What differs between the crates.
@@ -86,6 +86,12 @@ impl Peer for RustCrate {
 
     /// The plug-in itself refuses attributes that its crate has no equal of.
     fn supports(&self, case: &Case) -> Result<(), Unsupported> {
+        if case.word("mask", "none") != "none" {
+            return Err(Unsupported("it has no mask inside its softmax".to_owned()));
+        }
+        if case.op == "matmul" {
+            crate::blas::product_only(case)?;
+        }
         match self.dtypes.contains(&case.dtype) {
             true => Ok(()),
             false => Err(Unsupported(format!("it has no {}", case.dtype))),
@@ -97,7 +103,13 @@ impl Peer for RustCrate {
         if matches!(case.op.as_str(), "silu" | "add") { FLUSHED } else { PLAIN }
     }
 
-    fn load(&self, found: &Found, case: &Case, threads: usize) -> Result<Ready, String> {
+    fn load(
+        &self,
+        found: &Found,
+        case: &Case,
+        _: &Signature,
+        threads: usize,
+    ) -> Result<Ready, String> {
         plugin::load(found, case, threads)
     }
 }

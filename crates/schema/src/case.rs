@@ -40,10 +40,13 @@ impl AttrValue {
             return Some(AttrValue::Int(int));
         }
         let is_numeric = text.starts_with(|c: char| c.is_ascii_digit() || c == '-' || c == '.');
-        if is_numeric {
-            return text.parse().ok().filter(|real: &f64| real.is_finite()).map(AttrValue::Real);
+        if is_numeric && let Ok(real) = text.parse::<f64>() {
+            return real.is_finite().then_some(AttrValue::Real(real));
         }
-        is_word(text).then(|| AttrValue::Word(text.to_owned()))
+        // Sizes such as `128x128` are words too.
+        let (height, width) = text.split_once('x').unwrap_or_default();
+        let is_size = height.parse::<u32>().is_ok() && width.parse::<u32>().is_ok();
+        (is_size || is_word(text)).then(|| AttrValue::Word(text.to_owned()))
     }
 }
 
@@ -225,6 +228,7 @@ mod tests {
             "rms_norm:bf16[b=1,s=1,d=0;eps=1e-6,variant=gemma]",
             "matmul:bf16[b=1,m=7,n=9,k=1;layout=nt,out=f32,beta=1.0]",
             "x:f8e4m3[]",
+            "quantize_fp8:f32[m=1,n=2;block=128x128]",
         ] {
             assert_eq!(text.parse::<Case>().unwrap().to_string(), text);
         }

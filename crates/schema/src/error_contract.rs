@@ -50,6 +50,10 @@ pub struct ErrorContract {
     /// What it does near zero.
     #[serde(default)]
     pub underflow: Underflow,
+    /// Whether results that are small against what they are the difference of may be lost:
+    /// `1 + erf(x)` is 0 long before its value is.
+    #[serde(default)]
+    pub cancels: bool,
 }
 
 impl Default for ErrorContract {
@@ -58,6 +62,7 @@ impl Default for ErrorContract {
             accumulate: DType::F32,
             reproducibility: Reproducibility::Bitwise,
             underflow: Underflow::Gradual,
+            cancels: false,
         }
     }
 }

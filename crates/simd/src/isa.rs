@@ -16,6 +16,20 @@ pub fn available(isa: Isa) -> bool {
     isa <= detect()
 }
 
+/// Whether level `isa` has an instruction for products of unsigned with signed bytes here, so
+/// that [`crate::Simd::dot_u8_i8`] may be used within [`crate::dispatch_byte_dot`].
+pub fn has_byte_dot(isa: Isa) -> bool {
+    #[cfg(target_arch = "x86_64")]
+    let it_has = match isa {
+        Isa::Scalar => true,
+        Isa::Avx2 => is_x86_feature_detected!("avxvnni"),
+        Isa::Avx512 => is_x86_feature_detected!("avx512vnni"),
+    };
+    #[cfg(not(target_arch = "x86_64"))]
+    let it_has = true;
+    it_has && available(isa)
+}
+
 #[cfg(target_arch = "x86_64")]
 fn best() -> Isa {
     // The standard library's detection also asks whether the operating system saves the wide

@@ -26,6 +26,8 @@
 //! assert_eq!(dispatch(detect(), Sum(&[1.0; 37])), 37.0);
 //! ```
 
+#[cfg(test)]
+mod byte_tests;
 mod dispatch;
 mod isa;
 #[cfg(test)]
@@ -44,11 +46,13 @@ pub mod cache;
 pub mod peak;
 #[cfg(not(target_arch = "x86_64"))]
 pub mod state;
+#[cfg(not(target_arch = "x86_64"))]
+pub mod tile;
 #[cfg(target_arch = "x86_64")]
-pub use x86::{cache, peak, state};
+pub use x86::{cache, peak, state, tile};
 
-pub use dispatch::dispatch;
-pub use isa::{available, detect};
+pub use dispatch::{dispatch, dispatch_byte_dot};
+pub use isa::{available, detect, has_byte_dot};
 pub use scalar::Scalar;
 pub use vector::{Body, Simd};
 #[cfg(target_arch = "x86_64")]

@@ -23,6 +23,30 @@ fn slices_shorter_than_a_vector_are_refused_by_whole_loads_and_stores() {
     });
 }
 
+#[test]
+fn a_transposed_square_has_each_bit_pattern_where_it_belongs() {
+    at_every_level!(|simd: S| {
+        let (lanes, from_stride, to_stride) = (S::LANES, S::LANES + 3, S::LANES + 1);
+        // Signalling NaNs among them: moving must not make them quiet.
+        let pattern = |i: usize, j: usize| 0x7f80_0001 + (i * 37 + j) as u32;
+        let mut source = vec![0.0_f32; lanes * from_stride];
+        let mut target = vec![0.0_f32; lanes * to_stride];
+        for i in 0..lanes {
+            (0..lanes).for_each(|j| source[i * from_stride + j] = f32::from_bits(pattern(i, j)));
+        }
+        // SAFETY: both hold `LANES` rows with their strides.
+        unsafe {
+            simd.transpose_ptr(source.as_ptr(), from_stride, target.as_mut_ptr(), to_stride);
+        }
+        for i in 0..lanes {
+            for j in 0..lanes {
+                let got = target[j * to_stride + i].to_bits();
+                assert_eq!(got, pattern(i, j), "{} row {i} column {j}", S::ISA);
+            }
+        }
+    });
+}
+
 /// Two pages, the second without access, and slices that end where the first does.
 #[cfg(target_os = "linux")]
 struct GuardedPage(*mut u8);
@@ -292,6 +316,26 @@ fn lanes_keep_their_order_through_16_bit_stores() {
         for i in 0..S::LANES {
             assert_eq!(value_of(brain[i], &BF16), f64::from(numbers[i]), "{}", S::ISA);
             assert_eq!(value_of(half[i], &F16), f64::from(numbers[i]), "{}", S::ISA);
+        }
+    });
+}
+
+#[test]
+fn tiles_are_turned_over_with_any_strides_and_nothing_else_is_written() {
+    at_every_level!(|simd: S| {
+        let (from, to) = (11, 9);
+        let source: Vec<u32> = (0..8 * from as u32).map(|i| i * 0x0001_0001).collect();
+        let short: Vec<u16> = source.iter().map(|&word| word as u16).collect();
+        let (mut wide, mut narrow) = (vec![u32::MAX; 8 * to], vec![u16::MAX; 8 * to]);
+        // SAFETY: 8 rows of 8 elements lie in each of the four, which do not overlap.
+        unsafe {
+            simd.transpose_32((source.as_ptr(), from), (wide.as_mut_ptr(), to));
+            simd.transpose_16((short.as_ptr(), from), (narrow.as_mut_ptr(), to));
+        }
+        for at in 0..8 * to {
+            let (row, col) = (at / to, at % to);
+            let want = if col < 8 { source[col * from + row] } else { u32::MAX };
+            assert_eq!((wide[at], narrow[at]), (want, want as u16), "{} at {at}", S::ISA);
         }
     });
 }

@@ -58,6 +58,11 @@ impl Simd for Scalar {
         unsafe { target.write_unaligned(value) }
     }
     #[inline(always)]
+    unsafe fn transpose_ptr(self, source: *const f32, _: usize, target: *mut f32, _: usize) {
+        // SAFETY: the caller vouches for one element of each.
+        unsafe { self.store_ptr(self.load_ptr(source), target) }
+    }
+    #[inline(always)]
     fn load_partial(self, source: &[f32], fill: f32) -> f32 {
         source.first().copied().unwrap_or(fill)
     }
@@ -107,6 +112,37 @@ impl Simd for Scalar {
         if let Some(first) = target.first_mut() {
             *first = f32_to_f16(value);
         }
+    }
+
+    #[inline(always)]
+    fn load_i8(self, source: &[i8]) -> i32 {
+        require_lanes(source.len(), 1);
+        i32::from(source[0])
+    }
+    #[inline(always)]
+    fn load_i8_partial(self, source: &[i8]) -> i32 {
+        source.first().map_or(0, |&byte| i32::from(byte))
+    }
+    #[inline(always)]
+    fn store_i8(self, value: i32, target: &mut [i8]) {
+        require_lanes(target.len(), 1);
+        target[0] = value as i8;
+    }
+    #[inline(always)]
+    fn store_i8_partial(self, value: i32, target: &mut [i8]) {
+        if let Some(first) = target.first_mut() {
+            *first = value as i8;
+        }
+    }
+    #[inline(always)]
+    fn load_bytes(self, source: &[i8]) -> i32 {
+        require_lanes(source.len(), 4);
+        i32::from_le_bytes([0, 1, 2, 3].map(|i| source[i].cast_unsigned()))
+    }
+    #[inline(always)]
+    fn load_bytes_partial(self, source: &[i8]) -> i32 {
+        let byte = |i: usize| source.get(i).map_or(0, |byte| byte.cast_unsigned());
+        i32::from_le_bytes([0, 1, 2, 3].map(byte))
     }
 
     #[inline(always)]
@@ -207,6 +243,38 @@ impl Simd for Scalar {
     #[inline(always)]
     fn shift_left(self, a: i32, count: u32) -> i32 {
         a.checked_shl(count).unwrap_or(0)
+    }
+    #[inline(always)]
+    fn shift_right(self, a: i32, count: u32) -> i32 {
+        a.cast_unsigned().checked_shr(count).unwrap_or(0).cast_signed()
+    }
+    #[inline(always)]
+    fn int_and(self, a: i32, b: i32) -> i32 {
+        a & b
+    }
+    #[inline(always)]
+    fn int_or(self, a: i32, b: i32) -> i32 {
+        a | b
+    }
+    #[inline(always)]
+    fn int_xor(self, a: i32, b: i32) -> i32 {
+        a ^ b
+    }
+    #[inline(always)]
+    fn dot_i8(self, sums: i32, a: i32, b: i32) -> i32 {
+        let (a, b) = (a.to_le_bytes(), b.to_le_bytes());
+        let term = |i: usize| i32::from(a[i].cast_signed()) * i32::from(b[i].cast_signed());
+        sums.wrapping_add(term(0) + term(1) + term(2) + term(3))
+    }
+    #[inline(always)]
+    unsafe fn dot_u8_i8(self, sums: i32, a: i32, b: i32) -> i32 {
+        let (a, b) = (a.to_le_bytes(), b.to_le_bytes());
+        let term = |i: usize| i32::from(a[i]) * i32::from(b[i].cast_signed());
+        sums.wrapping_add(term(0) + term(1) + term(2) + term(3))
+    }
+    #[inline(always)]
+    fn int_reduce_sum(self, a: i32) -> i32 {
+        a
     }
     #[inline(always)]
     fn bits_of(self, a: f32) -> i32 {

@@ -61,6 +61,26 @@ pub trait Simd: Copy + Send + Sync + 'static {
     ///
     /// `target` must be valid for writing `LANES` `f32`.
     unsafe fn store_ptr(self, value: Self::F, target: *mut f32);
+    /// Asks for the cache line of an address that will be read soon; it need not be valid.
+    #[inline(always)]
+    fn prefetch(self, at: *const f32) {
+        _ = at;
+    }
+    /// Turns a square of `LANES` rows of `LANES` elements of 4 bytes: element `j` of row `i`
+    /// becomes element `i` of row `j`. Rows begin `stride` elements apart; no bit is changed.
+    /// Rows of the target are written in order, so they may overlap the rows after them.
+    ///
+    /// # Safety
+    ///
+    /// `source` must be valid for reading `LANES` rows and `target` for writing them; the two must
+    /// not overlap.
+    unsafe fn transpose_ptr(
+        self,
+        source: *const f32,
+        source_stride: usize,
+        target: *mut f32,
+        target_stride: usize,
+    );
     /// The elements that `source` has, at most `LANES`; lanes past its end are `fill`. Never
     /// reads past the end, so a slice may end where its page does.
     fn load_partial(self, source: &[f32], fill: f32) -> Self::F;
@@ -83,6 +103,19 @@ pub trait Simd: Copy + Send + Sync + 'static {
     fn store_f16(self, value: Self::F, target: &mut [u16]);
     /// As [`Simd::store_partial`], to f16.
     fn store_f16_partial(self, value: Self::F, target: &mut [u16]);
+
+    /// The first `LANES` bytes, sign-extended. Panics if there are fewer.
+    fn load_i8(self, source: &[i8]) -> Self::I;
+    /// The bytes that `source` has, at most `LANES`, sign-extended; lanes past its end are 0.
+    fn load_i8_partial(self, source: &[i8]) -> Self::I;
+    /// Writes the low byte of each lane to the first `LANES` elements. Panics if there are fewer.
+    fn store_i8(self, value: Self::I, target: &mut [i8]);
+    /// As [`Simd::store_i8`], for as many lanes as `target` has room for.
+    fn store_i8_partial(self, value: Self::I, target: &mut [i8]);
+    /// The first `4 * LANES` bytes as they lie, four to a lane. Panics if there are fewer.
+    fn load_bytes(self, source: &[i8]) -> Self::I;
+    /// As [`Simd::load_bytes`], with zeros past the end of `source`.
+    fn load_bytes_partial(self, source: &[i8]) -> Self::I;
 
     /// `a + b`.
     fn add(self, a: Self::F, b: Self::F) -> Self::F;
@@ -134,6 +167,24 @@ pub trait Simd: Copy + Send + Sync + 'static {
     fn int_splat(self, value: i32) -> Self::I;
     /// The bits moved left by `count`; zero from 32 on. A constant becomes an immediate.
     fn shift_left(self, a: Self::I, count: u32) -> Self::I;
+    /// The bits moved right by `count`, zeros after them; zero from 32 on.
+    fn shift_right(self, a: Self::I, count: u32) -> Self::I;
+    /// The bits set in both.
+    fn int_and(self, a: Self::I, b: Self::I) -> Self::I;
+    /// The bits set in either.
+    fn int_or(self, a: Self::I, b: Self::I) -> Self::I;
+    /// The bits set in one of them alone.
+    fn int_xor(self, a: Self::I, b: Self::I) -> Self::I;
+    /// Adds to each lane the four products of its signed bytes; exact but for wrapping sums.
+    fn dot_i8(self, sums: Self::I, a: Self::I, b: Self::I) -> Self::I;
+    /// As [`Simd::dot_i8`] with the bytes of `a` unsigned, by the instruction made for it.
+    ///
+    /// # Safety
+    ///
+    /// [`crate::has_byte_dot`] must say that this level has it.
+    unsafe fn dot_u8_i8(self, sums: Self::I, a: Self::I, b: Self::I) -> Self::I;
+    /// The sum of the lanes, wrapping.
+    fn int_reduce_sum(self, a: Self::I) -> i32;
     /// The bits of `a`.
     fn bits_of(self, a: Self::F) -> Self::I;
     /// The float with the bits of `a`.
@@ -146,6 +197,29 @@ pub trait Simd: Copy + Send + Sync + 'static {
     /// takes `n` as the nearer end of that range.
     fn pow2_scale(self, x: Self::F, n: Self::F) -> Self::F;
 
+    /// Turns 8 rows of 8 elements over: row `j` of the target is column `j` of the source. Each
+    /// side is its first element and the elements from one row to the next.
+    ///
+    /// # Safety
+    ///
+    /// The source must be valid for reading 8 elements at each of its 8 rows, the target for
+    /// writing, and they must not overlap.
+    #[inline(always)]
+    unsafe fn transpose_32(self, source: (*const u32, usize), target: (*mut u32, usize)) {
+        // SAFETY: as the caller vouches.
+        unsafe { turn(source, target) }
+    }
+    /// As [`Simd::transpose_32`], of elements of 16 bits.
+    ///
+    /// # Safety
+    ///
+    /// As there.
+    #[inline(always)]
+    unsafe fn transpose_16(self, source: (*const u16, usize), target: (*mut u16, usize)) {
+        // SAFETY: as the caller vouches.
+        unsafe { turn(source, target) }
+    }
+
     /// The sum of the lanes, in a fixed order: the upper half is added to the lower (lane `i` +
     /// lane `i + LANES / 2`), and so on until one lane is left. Eight lanes are
     /// `((0+4) + (2+6)) + ((1+5) + (3+7))`.
@@ -154,6 +228,21 @@ pub trait Simd: Copy + Send + Sync + 'static {
     fn reduce_max(self, a: Self::F) -> f32;
     /// The smallest lane; NaN if any is NaN. Which zero is returned is unspecified if both occur.
     fn reduce_min(self, a: Self::F) -> f32;
+}
+
+/// One element after the other.
+///
+/// # Safety
+///
+/// As [`Simd::transpose_32`].
+#[inline(always)]
+unsafe fn turn<T: Copy>(source: (*const T, usize), target: (*mut T, usize)) {
+    for i in 0..8 {
+        for j in 0..8 {
+            // SAFETY: the caller vouches for 8 rows of 8 elements on either side.
+            unsafe { *target.0.add(j * target.1 + i) = *source.0.add(i * source.1 + j) };
+        }
+    }
 }
 
 /// Panics unless a slice of `length` elements holds a vector of `lanes`.

@@ -43,7 +43,7 @@ impl Contender {
         let entry = find(known.entries, &case.op).ok_or_else(|| format!("no op `{}`", case.op))?;
         let signature = check_case(entry.op, &case).map_err(|error| error.to_string())?;
         let (kernel, isa, receipt) = match id.family {
-            Family::Peer => peer(known, id, &case, threads)?,
+            Family::Peer => peer(known, id, (&case, &signature), threads)?,
             _ => native(entry, id, &case)?,
         };
         let prepared = kernel.prepared_bytes(&case, isa);
@@ -115,8 +115,14 @@ fn native(entry: &Entry, id: &ContenderId, case: &Case) -> Result<Loaded, String
     Ok((kernel, isa, receipt))
 }
 
-fn peer(known: &Known, id: &ContenderId, case: &Case, threads: usize) -> Result<Loaded, String> {
-    let Peered { kernel, mut receipt, empty } = load(&known.shelf, &id.name, case, threads)?;
+fn peer(
+    known: &Known,
+    id: &ContenderId,
+    (case, signature): (&Case, &Signature),
+    threads: usize,
+) -> Result<Loaded, String> {
+    let peered = load(&known.shelf, &id.name, case, signature, threads)?;
+    let Peered { kernel, mut receipt, empty } = peered;
     receipt.empty_call_ns = empty.map(time_of_empty_call);
     Ok((kernel, Isa::Scalar, receipt))
 }

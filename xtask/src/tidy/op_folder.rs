@@ -9,18 +9,11 @@ const OPS: &str = "crates/ops/src/";
 /// Folders that are shared by ops and are none.
 const SHARED: &[&str] = &["blocks", "exact"];
 
-const REQUIRED: &[&str] = &[
-    "mod.rs",
-    "definition.rs",
-    "oracle.rs",
-    "kernels/mod.rs",
-    "kernels/scalar.rs",
-    "kernels/simd.rs",
-    "kernels/parallel.rs",
-    "mutants.rs",
-    "tests.rs",
-    "suite.toml",
-];
+const REQUIRED: &[&str] =
+    &["mod.rs", "definition.rs", "oracle.rs", "mutants.rs", "tests.rs", "suite.toml"];
+
+/// A folder where kernels share nothing, a file where they are made from one description.
+const KERNELS: &[&str] = &["kernels.rs", "kernels/mod.rs"];
 
 pub(super) fn check(files: &[SourceFile]) -> Vec<Violation> {
     let mut folders: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
@@ -33,14 +26,22 @@ pub(super) fn check(files: &[SourceFile]) -> Vec<Violation> {
     folders.iter().flat_map(|(op, paths)| check_folder(op, paths)).collect()
 }
 
+/// A family whose members differ in their axes has a suite for each set of axes.
+fn is_suite(path: &str) -> bool {
+    path.starts_with("suite") && path.ends_with(".toml")
+}
+
 fn check_folder(op: &str, paths: &BTreeSet<&str>) -> Vec<Violation> {
-    let missing = REQUIRED.iter().filter(|path| !paths.contains(**path)).map(|path| {
+    let lacking = REQUIRED.iter().copied().filter(|path| !paths.contains(path));
+    let has_kernels = KERNELS.iter().any(|path| paths.contains(path));
+    let lacking = lacking.chain((!has_kernels).then_some(KERNELS[0]));
+    let missing = lacking.map(|path| {
         let hint = "every op's folder has the same files; compare with a finished op";
         Violation::new(&format!("{OPS}{op}"), 1, format!("lacks `{path}`"), hint)
     });
-    let foreign = paths.iter().filter(|path| !path.ends_with(".rs") && **path != "suite.toml");
+    let foreign = paths.iter().filter(|path| !path.ends_with(".rs") && !is_suite(path));
     let foreign = foreign.map(|path| {
-        let hint = "an op's folder holds Rust files and suite.toml; docs belong in mod.rs";
+        let hint = "an op's folder holds Rust files and suites; docs belong in mod.rs";
         Violation::new(&format!("{OPS}{op}/{path}"), 1, "has no place in an op's folder", hint)
     });
     missing.chain(foreign).collect()
@@ -57,14 +58,17 @@ mod tests {
     }
 
     fn whole(op: &str) -> Vec<String> {
-        REQUIRED.iter().map(|path| format!("{op}/{path}")).collect()
+        REQUIRED.iter().chain(&KERNELS[..1]).map(|path| format!("{op}/{path}")).collect()
     }
 
     #[test]
     fn accepts_a_whole_folder_with_further_rust_files() {
         let mut paths = whole("silu");
-        paths.push("silu/kernels/avx512_fused.rs".to_owned());
         paths.push("silu/table.rs".to_owned());
+        assert!(found(&paths.iter().map(String::as_str).collect::<Vec<_>>()).is_empty());
+        paths.retain(|path| path != "silu/kernels.rs");
+        paths.push("silu/kernels/mod.rs".to_owned());
+        paths.push("silu/kernels/avx512_fused.rs".to_owned());
         assert!(found(&paths.iter().map(String::as_str).collect::<Vec<_>>()).is_empty());
     }
 

@@ -25,7 +25,8 @@ pub(crate) struct Bench {
     /// A named size: small, medium, large or batch
     #[arg(long, value_parser = SIZES)]
     size: Option<String>,
-    /// A sweep of the ops' own suites: smoke, standard or full
+    /// A sweep of the ops' own suites (smoke, standard, full), a workload (transformer) or a
+    /// file of one
     #[arg(long)]
     suite: Option<String>,
     /// Element types, as `f32,bf16`; those of the suite by default

@@ -28,7 +28,8 @@ pub(crate) struct Compare {
     /// A case, as `rms_norm:f32[b=1,s=128,d=4096]`; may be given many times
     #[arg(long, conflicts_with_all = ["ops", "suite", "size", "sweep", "dtype", "attr"])]
     case: Vec<String>,
-    /// A sweep of the ops' own suites: smoke, standard or full
+    /// A sweep of the ops' own suites (smoke, standard, full), a workload (transformer) or a
+    /// file of one
     #[arg(long)]
     suite: Option<String>,
     /// A named size: small, medium, large or batch

@@ -102,6 +102,7 @@ fn listed_op(entry: &Entry) -> ListedOp {
     ListedOp {
         name: entry.op.name().to_owned(),
         summary: entry.op.summary().to_owned(),
+        edges: entry.op.edges().iter().map(|&edge| edge.to_owned()).collect(),
         axes: entry
             .op
             .axes()

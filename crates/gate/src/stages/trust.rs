@@ -43,8 +43,7 @@ fn zeros_must_fail(exam: &Examination<'_>, inputs: &Values) -> Result<(), Box<Re
         if truth.value.iter().all(|&value| value == 0.0) {
             continue;
         }
-        let score =
-            score(operand.dtype, exam.unit_and_floor(), &truth, &zeros, operand.layout().cols());
+        let score = score(operand.dtype, exam.measure(), &truth, &zeros, operand.layout().cols());
         if score.errors.q_max <= exam.limits.q_max {
             let reason = format!("an all-zero `{}` would pass", operand.name);
             return Err(exam.refuse(Outcome::Mistrusted, reason));

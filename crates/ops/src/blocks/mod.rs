@@ -1,7 +1,12 @@
 //! Parts shared by two or more ops; never contenders themselves.
 
+pub(crate) mod bytes;
+mod fp8;
 pub mod gemm;
+pub(crate) mod made;
 pub mod math;
+pub(crate) mod quantise;
 pub mod row;
+pub(crate) mod scaled;
 pub mod slices;
 pub mod stored;

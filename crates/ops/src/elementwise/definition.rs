@@ -14,6 +14,8 @@ pub(super) struct Elementwise {
     pub(super) name: &'static str,
     /// Its formula.
     pub(super) summary: &'static str,
+    /// What it makes of special values, a rule each.
+    pub(super) edges: &'static [&'static str],
     /// The operands of the formula in order; in place the first is overwritten.
     pub(super) operands: &'static [&'static str],
     /// The result, where it is not in place.
@@ -22,12 +24,23 @@ pub(super) struct Elementwise {
     pub(super) attributes: &'static [Attribute],
     /// Operations for one element.
     pub(super) flops: u64,
+    /// Exponentials and the like for one element.
+    pub(super) transcendentals: u64,
+    /// Whether the f32 result is defined to the bit: the same on every path.
+    pub(super) is_exact: bool,
     /// The truth about one element.
-    pub(super) exact: oracle::Formula,
+    pub(super) truth: oracle::Formula,
     /// Greatest q of a right kernel for an output of this type; kernels compute in f32.
     pub(super) limit: fn(DType) -> f64,
-    /// Integers up to this magnitude give exact results in every type.
-    pub(super) integers: u32,
+    /// Operands on which every right kernel is exact in every type.
+    pub(super) exact: fn(&Case) -> Option<Fill>,
+    /// Where the formula has its own dangers: fills of the first operand and of the others.
+    pub(super) fills: &'static [(Fill, Fill)],
+    /// The part of the largest number that operands may have: less than 1 where a step of a right
+    /// kernel overflows although the result does not.
+    pub(super) reach: f64,
+    /// Whether the sign of a zero result matters.
+    pub(super) signed_zero: bool,
     /// Its laws.
     pub(super) laws: &'static [Law],
 }
@@ -47,6 +60,19 @@ pub(super) const ROUNDING: Attribute = Attribute {
     kind: AttributeKind::Word(&["nearest", "stochastic"]),
     default: "nearest",
 };
+
+/// The factor of `axpy`.
+pub(super) const ALPHA: Attribute = Attribute {
+    name: "alpha",
+    meaning: "what x is multiplied with, rounded to f32",
+    kind: AttributeKind::Real { low: -1000.0, high: 1000.0 },
+    default: "2",
+};
+
+/// The factor of a case, as kernels and truth have it.
+pub(super) fn alpha(case: &Case) -> f32 {
+    case.real(ALPHA.name, 2.0) as f32
+}
 
 const AXES: &[Axis] = &[
     Axis { name: "b", meaning: "sequences in the batch", role: AxisRole::Batch, default: 1 },
@@ -103,6 +129,10 @@ impl Op for Elementwise {
         self.summary
     }
 
+    fn edges(&self) -> &'static [&'static str] {
+        self.edges
+    }
+
     fn axes(&self) -> &'static [Axis] {
         AXES
     }
@@ -145,7 +175,7 @@ impl Op for Elementwise {
             flops: count * self.flops,
             bytes_read: bytes * self.arity() as u64 + state,
             bytes_written: bytes,
-            transcendentals: 0,
+            transcendentals: count * self.transcendentals,
         }
     }
 
@@ -161,7 +191,7 @@ impl Op for Elementwise {
         let state = variant.random(self.arity()).map(|position| inputs.of(position));
         let [batch, sequence, row] = shape(case);
         let indices = want.indices(batch * sequence, row);
-        oracle::truth(self.exact, &operands, state, &indices)
+        oracle::truth(self.truth, alpha(case), &operands, state, &indices)
     }
 
     /// Nearest: the member's own bound. Stochastic: the result is defined to the bit, so the
@@ -169,30 +199,34 @@ impl Op for Elementwise {
     /// the smallest subnormal of the output, which it adds to `u·scale`, and any q above 0 fails.
     fn limits(&self, case: &Case) -> Limits {
         let q = if Variant::of(case).stochastic { 0.0 } else { (self.limit)(case.dtype) };
-        Limits { q_max: q, q_rms: q, structured: q, ..Limits::default() }
+        Limits { q_max: q, q_rms: q.min(2.0), structured: q, ..Limits::default() }
     }
 
     fn portfolio(&self, case: &Case, signature: &Signature) -> Portfolio {
         let all = |fill: Fill| Filling::uniform(signature, &fill);
         let mut portfolio = Portfolio::standard(signature);
-        portfolio.exact.push(all(Fill::Ints { magnitude: self.integers, density: 1.0 }));
+        portfolio.exact.extend((self.exact)(case).map(all));
         // Without sums there is nothing to grow: the extremes of the range are met everywhere.
         portfolio.structured.push(all(Fill::Subnormal));
-        portfolio.structured.push(all(Fill::NearOverflow { fraction: 1.0 }));
+        portfolio.structured.push(all(Fill::NearOverflow { fraction: self.reach }));
+        let variant = Variant::of(case);
         // Neighbours of very different size: here the second operand only decides the rounding.
-        let last = Variant::of(case).position(self.arity(), self.arity() - 1);
+        let last = variant.position(self.arity(), self.arity() - 1);
         portfolio.structured.push(all(Fill::Normal).with(last, Fill::Graded { decades: 4.0 }));
+        let first = variant.position(self.arity(), 0);
+        let own = |(one, others): &(Fill, Fill)| all(others.clone()).with(first, one.clone());
+        portfolio.structured.extend(self.fills.iter().map(own));
         portfolio
     }
 
-    /// Up to the largest number of the type: formulas compute nothing larger than their result,
-    /// and a result beyond it is infinite by definition.
+    /// Up to the largest number of the type, if the formula computes nothing larger than its
+    /// result: a result beyond it is infinite by definition.
     fn specials(&self, case: &Case, _signature: &Signature) -> Specials {
         let variant = Variant::of(case);
         let operands: Vec<usize> =
             (0..self.arity()).map(|k| variant.position(self.arity(), k)).collect();
-        let standard = Specials::standard(&operands, case.dtype, case.dtype.largest());
-        Specials { signed_zero: true, ..standard }
+        let standard = Specials::standard(&operands, case.dtype, case.dtype.largest() * self.reach);
+        Specials { signed_zero: self.signed_zero, ..standard }
     }
 
     fn laws(&self) -> &'static [Law] {
@@ -208,6 +242,13 @@ impl Op for Elementwise {
         let mut cases: Vec<Case> = SHAPES.iter().map(case).collect();
         if has(INPLACE.name) {
             cases.extend(VARIANT_SHAPES.iter().map(|shape| in_place(case(shape))));
+        }
+        if has(ALPHA.name) {
+            // Exact in every type; rounded to f32.
+            for factor in [-0.75, 0.3] {
+                let with = |shape| case(shape).attr(ALPHA.name, AttrValue::Real(factor));
+                cases.extend(VARIANT_SHAPES.iter().map(with));
+            }
         }
         if has(ROUNDING.name) && dtype == DType::Bf16 {
             let word = || AttrValue::Word("stochastic".to_owned());
@@ -235,6 +276,7 @@ const SHAPES: &[[u64; 3]] = &[
     [1, 40, 127],
     [1, 3, 129],
     [2, 3, 0],
+    [0, 4, 16],
     [1, 1, 4097],
     [2, 4, 2053],
 ];

@@ -1,341 +1,171 @@
-//! Known answers, laws, odd tails, strides and every kernel on every path against the oracle.
+//! What holds for every member: kernels pass, mutants fail, every 16-bit input, threads, edges.
 
-use super::{ADD, add};
-use crate::blocks::row::trial;
-use crate::library::LibraryError;
-use proofmark_contract::{Call, Kernel, Observed, Signature, Values, Want, check_case};
-use proofmark_schema::{AttrValue, Case, DType, Isa, Reproducibility};
-use proofmark_tensor::{AlignedBuffer, Layout, Pool, Tensor, mix, round_to};
-use std::sync::LazyLock;
+use super::*;
+use crate::blocks::row::trial::{self, Setup};
+use proofmark_contract::{Filling, Values, check_case};
+use proofmark_schema::Isa;
+use proofmark_simd::available;
+use proofmark_tensor::{Fill, bf16, f16};
 
-const DTYPES: [DType; 3] = [DType::F32, DType::Bf16, DType::F16];
+pub(super) const DTYPES: [DType; 3] = [DType::F32, DType::Bf16, DType::F16];
 
-fn case(dtype: DType, b: u64, s: u64, d: u64) -> Case {
-    Case::new("add", dtype).axis("b", b).axis("s", s).axis("d", d)
-}
+/// The same tests for each member, so that a failure names it.
+macro_rules! members {
+    ($($name:ident: $entry:ident;)*) => {
+        $(mod $name {
+            #[test]
+            fn every_kernel_passes_on_every_path() {
+                super::trial::every_kernel_passes(&super::$entry);
+            }
 
-fn stochastic(case: Case) -> Case {
-    case.attr("rounding", AttrValue::Word("stochastic".to_owned()))
-}
+            #[test]
+            fn every_mutant_is_refused() {
+                super::trial::every_mutant_fails(&super::$entry);
+            }
 
-fn in_place(case: Case) -> Case {
-    case.attr("inplace", AttrValue::Flag(true))
-}
+            #[test]
+            fn every_16_bit_number_and_a_sample_of_f32_are_within_the_limits() {
+                super::numbers_are_within_the_limits(&super::$entry);
+            }
 
-fn signature(case: &Case) -> Signature {
-    check_case(ADD.op, case).unwrap()
-}
-
-fn oracle(case: &Case, inputs: &Values) -> Vec<f64> {
-    ADD.op.oracle(case, inputs, 0, &Want::all()).value
-}
-
-/// How a call is made.
-#[derive(Clone, Copy, Debug)]
-struct Setup {
-    isa: Isa,
-    threads: usize,
-    /// Elements between rows; operand `k` gets `k` more, so that no two strides agree.
-    padding: usize,
-}
-
-static POOL: LazyLock<Pool> = LazyLock::new(|| Pool::new(3));
-
-const PLAIN: Setup = Setup { isa: Isa::Scalar, threads: 1, padding: 0 };
-
-/// Runs a kernel on operands surrounded by rubbish; checks that the rubbish stays.
-fn run(kernel: &dyn Kernel, case: &Case, inputs: &Values, setup: Setup) -> Vec<f64> {
-    let signature = signature(case);
-    let mut buffers = Vec::new();
-    let mut tensors = Vec::new();
-    for (k, operand) in signature.operands().iter().enumerate() {
-        let free = operand.free_row_stride && setup.padding > 0;
-        let extra = if free { setup.padding + k } else { 0 };
-        let layout = Layout::padded(operand.shape.clone(), operand.layout().cols() + extra);
-        let mut buffer = AlignedBuffer::new((layout.span() + 8) * operand.dtype.size());
-        buffer.as_mut_slice().fill(0xa5);
-        let base = buffer.as_mut_slice().as_mut_ptr();
-        // SAFETY: the buffer holds the layout's span, outlives the tensor and is not used
-        // directly while the kernel runs.
-        let mut tensor = unsafe { Tensor::from_raw(base, operand.dtype, layout, true) };
-        if operand.role.is_read() {
-            tensor.from_f64(inputs.of(k));
-        }
-        buffers.push(buffer);
-        tensors.push(tensor);
-    }
-    let mut outputs = tensors.split_off(signature.inputs().len());
-    kernel.supports(case, setup.isa).unwrap();
-    let mut call = Call {
-        case,
-        isa: setup.isa,
-        threads: setup.threads,
-        pool: &POOL,
-        inputs: &tensors,
-        outputs: &mut outputs,
-        workspace: &mut [],
-        prepared: &[],
+            #[test]
+            fn threads_do_not_change_a_bit() {
+                super::threads_do_not_change_a_bit(&super::$entry);
+            }
+        })*
     };
-    kernel.run(&mut call).unwrap();
-    let written = outputs[0].to_f64();
-    let (size, layout) = (outputs[0].dtype.size(), outputs[0].layout.clone());
-    let stride = layout.row_stride.max(1);
-    let is_element = |at: usize| {
-        let (row, col) = (at / size / stride, at / size % stride);
-        row < layout.rows() && col < layout.cols()
-    };
-    let bytes = buffers.last().unwrap().as_slice().iter().enumerate();
-    let touched = bytes.filter(|&(at, &byte)| !is_element(at) && byte != 0xa5).count();
-    assert_eq!(touched, 0, "{} wrote outside of {case}", kernel.name());
-    written
 }
 
-/// Every kernel on every path of this machine that does the case.
-fn setups(case: &Case) -> Vec<(&'static dyn Kernel, Setup)> {
-    let mut setups = Vec::new();
-    for &kernel in ADD.kernels {
-        for &isa in kernel.isas() {
-            if proofmark_simd::available(isa) && kernel.supports(case, isa).is_ok() {
-                let threads = if kernel.is_parallel() { 3 } else { 1 };
-                setups.extend([0, 5].map(|padding| (kernel, Setup { isa, threads, padding })));
-            }
-        }
-    }
-    setups
+members! {
+    sums: ADD;
+    axpy: AXPY;
+    div: DIV;
+    exp: EXP;
+    geglu: GEGLU;
+    gelu: GELU;
+    gelu_quick: GELU_QUICK;
+    gelu_tanh: GELU_TANH;
+    mul: MUL;
+    relu: RELU;
+    sigmoid: SIGMOID;
+    silu: SILU;
+    sub: SUB;
+    swiglu: SWIGLU;
+    tanh: TANH;
 }
 
-/// The first element that is not the right one of its type: the exact sum rounded to f32, then to
-/// the type, zeros with their sign; NaN for NaN.
-fn first_wrong(dtype: DType, want: &[f64], got: &[f64]) -> Option<usize> {
-    let right = |want: f64| round_to(dtype, f64::from(want as f32));
-    assert_eq!(want.len(), got.len());
-    let is_same =
-        |want: f64, got: f64| want.to_bits() == got.to_bits() || (want.is_nan() && got.is_nan());
-    (0..got.len()).find(|&i| !is_same(right(want[i]), got[i]))
-}
-
-/// Everything the gate fills operands with, and special values paired with each other.
-fn portfolio(case: &Case) -> Vec<Values> {
-    let signature = signature(case);
-    let portfolio = ADD.op.portfolio(case, &signature);
-    let fillings = [portfolio.exact, portfolio.zero_mean, portfolio.structured].concat();
-    let mut all: Vec<Values> =
-        fillings.iter().enumerate().map(|(n, f)| trial::fill(&signature, f, n as u64)).collect();
-    let specials = ADD.op.specials(case, &signature);
-    let mut paired = all[0].clone();
-    for (k, &operand) in specials.operands.iter().enumerate() {
-        for (i, value) in paired.tensors[operand].iter_mut().enumerate() {
-            let step = if k == 0 { i } else { i / specials.values.len() };
-            *value = specials.values[step % specials.values.len()];
-        }
-    }
-    all.push(paired);
-    all
-}
-
-#[test]
-fn sums_by_hand_come_out_of_every_kernel_and_the_oracle() {
-    for dtype in DTYPES {
-        let (largest, least) = (dtype.largest(), dtype.smallest());
-        let border = 2f64.powi(dtype.min_exponent());
-        let a = [1.0, 0.5, -0.0, 0.0, 3.0, largest, -largest, least, border, f64::INFINITY];
-        let b = [2.0, -0.25, -0.0, -0.0, -3.0, largest, -largest, least, -least, 1.0];
-        let c = [
-            3.0,
-            0.25,
-            -0.0,
-            0.0,
-            0.0,
-            f64::INFINITY,
-            f64::NEG_INFINITY,
-            2.0 * least,
-            border - least,
-            f64::INFINITY,
-        ];
-        let case = case(dtype, 1, 1, 10);
-        let inputs = Values { tensors: vec![a.to_vec(), b.to_vec(), vec![]] };
-        assert_eq!(first_wrong(dtype, &oracle(&case, &inputs), &c), None, "{dtype} oracle");
-        for (kernel, setup) in setups(&case) {
-            let got = run(kernel, &case, &inputs, setup);
-            let bits = |values: &[f64]| values.iter().map(|v| v.to_bits()).collect::<Vec<_>>();
-            assert_eq!(bits(&got), bits(&c), "{} {setup:?} {dtype}", kernel.name());
-        }
-    }
-}
-
-#[test]
-fn nan_and_opposite_infinities_make_nan_at_their_element_only() {
-    let (nan, inf) = (f64::NAN, f64::INFINITY);
-    for dtype in DTYPES {
-        let case = case(dtype, 1, 1, 4);
-        let inputs =
-            Values { tensors: vec![vec![nan, 1.0, inf, 1.0], vec![1.0, nan, -inf, 1.0], vec![]] };
-        for (kernel, setup) in setups(&case) {
-            let got = run(kernel, &case, &inputs, setup);
-            assert!(got[..3].iter().all(|c| c.is_nan()), "{} {setup:?} {got:?}", kernel.name());
-            assert_eq!(got[3], 2.0);
-        }
-    }
-}
-
-#[test]
-fn every_kernel_is_right_to_the_bit_on_every_proof_case() {
-    for dtype in DTYPES {
-        for case in ADD.op.proof_cases(dtype) {
-            let setups = setups(&case);
-            assert!(setups.iter().any(|(kernel, _)| kernel.name() == "scalar"));
-            for inputs in portfolio(&case) {
-                let want = oracle(&case, &inputs);
-                for (kernel, setup) in &setups {
-                    let got = run(*kernel, &case, &inputs, *setup);
-                    let wrong = first_wrong(dtype, &want, &got);
-                    assert_eq!(wrong, None, "{} {setup:?} {case}", kernel.name());
-                }
-            }
-        }
-    }
-}
-
-#[test]
-fn every_mutant_exceeds_the_limits_in_every_element_type_it_does() {
-    trial::every_mutant_fails(&ADD);
-}
-
-#[test]
-fn laws_hold_for_every_kernel_and_are_broken_by_a_lost_sign() {
-    let lost = ADD.mutant("negative_zero_lost").unwrap().kernel;
-    for dtype in DTYPES {
-        let plain = case(dtype, 2, 3, 17);
-        let mut cases = vec![plain.clone(), in_place(plain.clone())];
-        if dtype == DType::Bf16 {
-            cases.extend([stochastic(plain.clone()), in_place(stochastic(plain))]);
-        }
-        for case in cases {
-            let mut kernels = setups(&case);
-            kernels.push((lost, PLAIN));
-            for (kernel, setup) in kernels {
-                let verdicts = verdicts(kernel, &case, setup);
-                let is_lost = kernel.name() == lost.name();
-                assert_eq!(verdicts.len(), 3, "{case}");
-                for (law, verdict) in verdicts {
-                    let expected = !(is_lost && law == "minus_zero_is_neutral");
-                    assert_eq!(verdict.is_ok(), expected, "{law} {case} {verdict:?}");
-                }
-            }
-        }
-    }
-}
-
-fn verdicts(
-    kernel: &dyn Kernel,
+/// Calls every kernel on every path, dense and padded, and hands over what it wrote.
+pub(super) fn with_every_kernel(
+    entry: &Entry,
     case: &Case,
-    setup: Setup,
-) -> Vec<(&'static str, Result<(), String>)> {
-    let signature = signature(case);
-    let inputs = trial::fill(&signature, &ADD.op.portfolio(case, &signature).exact[0], 1);
-    let before = [run(kernel, case, &inputs, setup)];
-    let mut verdicts = Vec::new();
-    for law in ADD.op.laws() {
-        let mut changed = inputs.clone();
-        assert!((law.change)(case, &mut changed, 4), "{}", law.name);
-        let after = [run(kernel, case, &changed, setup)];
-        let before = Observed { inputs: &inputs, outputs: &before };
-        let after = Observed { inputs: &changed, outputs: &after };
-        verdicts.push((law.name, (law.holds)(case, before, after)));
-    }
-    verdicts
-}
-
-#[test]
-fn stochastic_rounding_carries_as_the_random_bits_say() {
-    // Word 0 of Philox4x32-10 for counter 0 and key 0 is 0x6627e8d5: 0xe8d5 is added below the
-    // bits that bf16 keeps.
-    let one = |b: f64| Values { tensors: vec![vec![1.0], vec![b], vec![0.0; 4], vec![]] };
-    let case = stochastic(case(DType::Bf16, 1, 1, 1));
-    let up = 1.0 + 2f64.powi(-7);
-    let threshold = f64::from(0x10000 - 0xe8d5) * 2f64.powi(-23);
-    assert!(threshold > 2f64.powi(-11) && threshold < 2f64.powi(-9));
-    for (b, want) in [(2f64.powi(-9), up), (2f64.powi(-11), 1.0), (-0.0, 1.0)] {
-        assert_eq!(oracle(&case, &one(b)), [want], "oracle of 1 + {b}");
-        assert_eq!(run(ADD.kernels[2], &case, &one(b), PLAIN), [want], "1 + {b}");
-    }
-    let largest = DType::Bf16.largest();
-    let mut edge = one(2f64.powi(118));
-    edge.tensors[0][0] = largest;
-    assert_eq!(oracle(&case, &edge), [f64::INFINITY], "a carry may overflow");
-    edge.tensors[1][0] = 2f64.powi(110);
-    assert_eq!(oracle(&case, &edge), [largest], "a small addend does not");
-}
-
-#[test]
-fn stochastic_rounding_goes_up_as_often_as_the_fraction_says() {
-    let case = stochastic(case(DType::Bf16, 1, 1, 4096));
-    let quarter = vec![2f64.powi(-9); 4096];
-    let state = vec![1.0, 2.0, 3.0, 4.0];
-    let inputs = Values { tensors: vec![vec![1.0; 4096], quarter, state, vec![]] };
-    let up = oracle(&case, &inputs).iter().filter(|&&value| value > 1.0).count();
-    assert!((900..1150).contains(&up), "{up} of 4096, about 1024 expected");
-}
-
-#[test]
-fn a_sum_in_f64_rounds_to_the_same_f32_as_the_exact_sum() {
-    for i in 0..200_000 {
-        let word = |k| f32::from_bits(mix(7, k, i) as u32 & 0xffff_0000);
-        let (a, b) = (word(0), word(1));
-        // The processor's f32 sum is the exact one, rounded once.
-        let (once, twice) = (a + b, (f64::from(a) + f64::from(b)) as f32);
-        assert!(once.to_bits() == twice.to_bits() || once.is_nan(), "{a:e} + {b:e}");
+    inputs: &Values,
+    check: impl Fn(&str, &[f64]),
+) {
+    for kernel in entry.kernels {
+        for &isa in kernel.isas().iter().filter(|&&isa| available(isa)) {
+            for padding in [0, 5] {
+                let setup = Setup { isa, threads: 2, padding };
+                let got = trial::call(entry.op, *kernel, case, setup, inputs);
+                check(&format!("{} on {isa}, padded by {padding}", kernel.name()), &got[0]);
+            }
+        }
     }
 }
 
-#[test]
-fn the_oracle_answers_only_what_is_wanted() {
-    let case = case(DType::F32, 1, 2, 3);
-    let row = |first: f64| (0..6).map(|i| first + f64::from(i)).collect::<Vec<_>>();
-    let inputs = Values { tensors: vec![row(0.0), row(10.0), vec![]] };
-    let want = Want::some(Some(vec![1]), Some(vec![0, 2]));
-    let truth = ADD.op.oracle(&case, &inputs, 0, &want);
-    assert_eq!((truth.value, truth.scale), (vec![16.0, 20.0], vec![16.0, 20.0]));
+/// Operands of one row: the first as given, the second numbers near 1.
+pub(super) fn operands(entry: &Entry, case: &Case, first: Vec<f64>) -> Values {
+    let signature = check_case(entry.op, case).unwrap();
+    let filling = Filling::uniform(&signature, &Fill::Alternating);
+    let mut inputs = trial::fill(&signature, &filling, 1);
+    inputs.tensors[0] = first;
+    inputs
 }
 
-#[test]
-fn kernels_say_what_they_do_not_do_and_what_they_promise() {
-    let case = stochastic(case(DType::Bf16, 1, 1, 8));
-    let supports = |name: &str, isa| ADD.kernel(name).unwrap().supports(&case, isa).is_ok();
-    assert!(supports("scalar", Isa::Scalar) && supports("parallel", Isa::Scalar));
-    assert!(!supports("simd", Isa::Avx512) && !supports("parallel", Isa::Avx2));
-    for kernel in ADD.kernels {
-        let promise = kernel.contract(&case).reproducibility;
-        assert_eq!(promise, Reproducibility::IsaInvariant, "{}", kernel.name());
+fn numbers_are_within_the_limits(entry: &Entry) {
+    let every = || 0..=u16::MAX;
+    // A prime stride visits every residue of the low bits; then where results become subnormal.
+    let bits = (0..u32::MAX / 65_521).map(|i| i * 65_521);
+    let low = (5f32.to_bits()..105f32.to_bits()).step_by(509).map(|bits| bits | 1 << 31);
+    let single = bits.chain(low).map(|bits| f64::from(f32::from_bits(bits)));
+    for (dtype, x) in [
+        (DType::Bf16, every().map(|i| bf16::from_bits(i).to_f64()).collect()),
+        (DType::F16, every().map(|i| f16::from_bits(i).to_f64()).collect()),
+        (DType::F32, single.collect::<Vec<f64>>()),
+    ] {
+        let case = row(entry.op.name(), dtype, x.len());
+        let limit = entry.op.limits(&case).q_max;
+        let inputs = operands(entry, &case, x);
+        with_every_kernel(entry, &case, &inputs, |who, y| {
+            let q = trial::greatest_q(entry.op, &case, &inputs, y);
+            assert!(q <= limit, "{who}, {dtype}: q {q}");
+        });
+    }
+}
+
+fn threads_do_not_change_a_bit(entry: &Entry) {
+    // Many rows, and one that is split within.
+    for (dtype, rows, length) in [(DType::F32, 51, 1021), (DType::Bf16, 1, 40_009)] {
+        let case = Case::new(entry.op.name(), dtype).axis("b", 1).axis("s", rows).axis("d", length);
+        let signature = check_case(entry.op, &case).unwrap();
+        let inputs = trial::fill(&signature, &Filling::uniform(&signature, &Fill::Normal), 3);
+        let levels = Isa::ALL.into_iter().filter(|&isa| available(isa));
+        for (isa, padding) in levels.flat_map(|isa| [(isa, 0), (isa, 3)]) {
+            let run = |name: &str, threads| {
+                let kernel = entry.kernel(name).unwrap();
+                let setup = Setup { isa, threads, padding };
+                trial::call(entry.op, kernel, &case, setup, &inputs)
+            };
+            let alone = run("simd", 1);
+            for threads in 1..=4 {
+                assert_eq!(run("parallel", threads), alone, "{threads} threads on {isa}");
+            }
+        }
     }
 }
 
 #[test]
-fn stochastic_rounding_of_other_types_is_a_contradiction() {
-    for dtype in [DType::F32, DType::F16] {
-        assert!(check_case(ADD.op, &stochastic(case(dtype, 1, 1, 8))).is_err());
+fn the_list_of_ops_has_every_member_with_its_edges() {
+    let members = [
+        &ADD,
+        &AXPY,
+        &DIV,
+        &EXP,
+        &GEGLU,
+        &GELU,
+        &GELU_QUICK,
+        &GELU_TANH,
+        &MUL,
+        &RELU,
+        &SIGMOID,
+        &SILU,
+        &SUB,
+        &SWIGLU,
+        &TANH,
+    ];
+    for member in members {
+        let name = member.op.name();
+        assert!(crate::find(name).is_some_and(|found| std::ptr::eq(found, member)), "{name}");
+        assert!(member.op.edges().len() >= 2, "{name}");
     }
 }
 
 #[test]
-fn operands_and_work_follow_the_variant() {
-    let plain = case(DType::Bf16, 2, 3, 5);
-    let names = |case: &Case| {
-        let signature = signature(case);
-        signature.operands().iter().map(|operand| operand.name).collect::<Vec<_>>()
-    };
-    assert_eq!(names(&plain), ["a", "b", "c"]);
-    assert_eq!(names(&in_place(plain.clone())), ["b", "a"]);
-    assert_eq!(names(&stochastic(plain.clone())), ["a", "b", "random", "c"]);
-    assert_eq!(names(&in_place(stochastic(plain.clone()))), ["b", "random", "a"]);
-    let work = ADD.op.work(&plain);
-    assert_eq!((work.flops, work.bytes_read, work.bytes_written), (30, 120, 60));
-    assert_eq!(ADD.op.work(&stochastic(plain)).bytes_read, 136);
-}
-
-#[test]
-fn the_public_function_refuses_operands_of_other_lengths() {
-    let result = add(&[1.0, 2.0], &[1.0], &mut [0.0, 0.0]);
-    assert!(matches!(result, Err(LibraryError::Operand { name: "b", got: 1, need: 2, .. })));
-    assert!(add(&[], &[], &mut []).is_ok());
+fn functions_on_slices_take_every_element_type_and_refuse_misfits() {
+    let pool = Pool::new(2);
+    let x: Vec<f32> = (0..10_000).map(|i| (i - 5000) as f32 / 256.0).collect();
+    let (mut alone, mut shared) = (vec![0.0; x.len()], vec![0.0; x.len()]);
+    silu(&x, &mut alone, &pool, 1).unwrap();
+    silu(&x, &mut shared, &pool, 2).unwrap();
+    assert_eq!(alone, shared);
+    assert!((alone[5256] - 0.731_058_6).abs() < 1e-6, "σ(1) is 0.7310586");
+    let mut halves = [f16::ONE; 2];
+    silu(&[f16::from_f32(1.0), f16::from_f32(-1.0)], &mut halves, &pool, 1).unwrap();
+    assert_eq!(
+        halves.map(f16::to_f32),
+        [0.731_058_6, -0.268_941_4].map(|y| f16::from_f32(y).to_f32())
+    );
+    assert!(silu(&x, &mut alone[1..], &pool, 1).is_err(), "y is shorter than x");
+    unary::<bf16>(&TANH, &[], &mut [], &pool, 2).unwrap();
+    assert!(unary(&MUL, &x, &mut alone, &pool, 1).is_err(), "a product has two operands");
+    assert!(axpy(1e6, &x, &x, &mut alone, &pool, 1).is_err(), "beyond the factor's range");
 }

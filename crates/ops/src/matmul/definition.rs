@@ -69,6 +69,11 @@ impl Shape {
     }
 }
 
+/// Position of the bias, if the case has one.
+pub(super) fn bias_of(case: &Case) -> Option<usize> {
+    case.flag("bias", false).then_some(RIGHT + 1)
+}
+
 /// The element type of the result.
 pub(super) fn output_dtype(case: &Case) -> DType {
     if case.word("out", "same") == "f32" { DType::F32 } else { case.dtype }
@@ -80,13 +85,16 @@ fn exact_sum(case: &Case) -> f64 {
     2f64.powi(output_dtype(case).significand_bits() as i32)
 }
 
+/// What may be applied to a sum.
+const ACTIVATIONS: &[&str] = &["none", "relu", "gelu", "gelu_tanh", "silu"];
+
 impl Op for Matmul {
     fn name(&self) -> &'static str {
         "matmul"
     }
 
     fn summary(&self) -> &'static str {
-        "C[b,m,n] = sum over k of A[b,m,k] * B[b,k,n]"
+        "C[b,m,n] = activation(sum over k of A[b,m,k] * B[b,k,n] + bias[n])"
     }
 
     fn axes(&self) -> &'static [Axis] {
@@ -110,7 +118,19 @@ impl Op for Matmul {
     }
 
     fn attributes(&self) -> &'static [Attribute] {
-        const ATTRIBUTES: [Attribute; 3] = [
+        const ATTRIBUTES: [Attribute; 5] = [
+            Attribute {
+                name: "activation",
+                meaning: "applied to the sum and its bias, before the one rounding",
+                kind: AttributeKind::Word(ACTIVATIONS),
+                default: "none",
+            },
+            Attribute {
+                name: "bias",
+                meaning: "an operand [n] after A and B is added to every row",
+                kind: AttributeKind::Flag,
+                default: "false",
+            },
             Attribute {
                 name: "layout",
                 meaning: "nn: B is [k,n]; nt: B is [n,k], as linear layers store weights",
@@ -134,7 +154,7 @@ impl Op for Matmul {
     }
 
     fn dtypes(&self) -> &'static [DType] {
-        &[DType::F32, DType::Bf16]
+        &[DType::F32, DType::Bf16, DType::F16]
     }
 
     fn signature(&self, case: &Case) -> Result<Signature, BadCase> {
@@ -145,22 +165,29 @@ impl Op for Matmul {
             (false, false) => vec![shape.batches, shape.k, shape.n],
             (true, false) => vec![shape.batches, shape.n, shape.k],
         };
-        Ok(Signature::new(vec![
+        let mut operands = vec![
             Operand::new("a", Role::Input, case.dtype, &[shape.batches, shape.m, shape.k]),
             Operand::new("b", Role::Weight, case.dtype, &right),
-            Operand::new("c", Role::Output, output_dtype(case), &[shape.batches, shape.m, shape.n]),
-        ]))
+        ];
+        if bias_of(case).is_some() {
+            operands.push(Operand::new("bias", Role::Weight, case.dtype, &[shape.n]));
+        }
+        let result = &[shape.batches, shape.m, shape.n];
+        operands.push(Operand::new("c", Role::Output, output_dtype(case), result));
+        Ok(Signature::new(operands))
     }
 
     fn work(&self, case: &Case) -> Work {
         let Shape { batches, m, n, k, .. } = Shape::of(case);
         let right = Shape::of(case).right_batches() * k * n;
-        let size = case.dtype.size();
+        let (size, results) = (case.dtype.size(), batches * m * n);
+        let bias = bias_of(case).map_or(0, |_| n);
+        let has_exponential = !matches!(case.word("activation", "none"), "none" | "relu");
         Work {
-            flops: (2 * batches * m * n * k) as u64,
-            bytes_read: ((batches * m * k + right) * size) as u64,
-            bytes_written: (batches * m * n * output_dtype(case).size()) as u64,
-            transcendentals: 0,
+            flops: (2 * results * k + if bias > 0 { results } else { 0 }) as u64,
+            bytes_read: ((batches * m * k + right + bias) * size) as u64,
+            bytes_written: (results * output_dtype(case).size()) as u64,
+            transcendentals: if has_exponential { results as u64 } else { 0 },
         }
     }
 
@@ -169,7 +196,7 @@ impl Op for Matmul {
     }
 
     fn oracle(&self, case: &Case, inputs: &Values, _output: usize, want: &Want) -> Truth {
-        oracle::truth(Shape::of(case), inputs, want)
+        oracle::truth(case, inputs, want)
     }
 
     /// The scale is Σ|a||b|, so on zero-mean data the error of a sum in any order is a random
@@ -182,13 +209,16 @@ impl Op for Matmul {
     }
 
     fn portfolio(&self, case: &Case, signature: &Signature) -> Portfolio {
-        let exact = exact_fillings(case, signature);
+        let is_exact = matches!(case.word("activation", "none"), "none" | "relu");
+        let exact = if is_exact { exact_fillings(case, signature) } else { Vec::new() };
         Portfolio { exact, ..Portfolio::standard(signature) }
     }
 
     /// `2^60`: the product of two of them, and 128 such products, stay finite in f32.
     fn specials(&self, case: &Case, _signature: &Signature) -> Specials {
-        Specials::standard(&[LEFT, RIGHT], case.dtype, 2f64.powi(60))
+        let operands: Vec<usize> = [LEFT, RIGHT].into_iter().chain(bias_of(case)).collect();
+        let largest = 2f64.powi(60).min(case.dtype.largest());
+        Specials::standard(&operands, case.dtype, largest)
     }
 
     fn laws(&self) -> &'static [Law] {
@@ -202,7 +232,8 @@ impl Op for Matmul {
         outputs: &[Vec<f64>],
         seed: u64,
     ) -> Option<Result<(), String>> {
-        oracle::freivalds(Shape::of(case), inputs, &outputs[0], seed)
+        let is_plain = case.word("activation", "none") == "none" && bias_of(case).is_none();
+        if is_plain { oracle::freivalds(Shape::of(case), inputs, &outputs[0], seed) } else { None }
     }
 
     fn proof_cases(&self, dtype: DType) -> Vec<Case> {
@@ -214,7 +245,8 @@ impl Op for Matmul {
 /// nearly one-hot rows of A, whose results name the index of any misplaced term.
 fn exact_fillings(case: &Case, signature: &Signature) -> Vec<Filling> {
     let terms = Shape::of(case).k.max(1) as f64;
-    let limit = exact_sum(case);
+    // Room for a bias of 4.
+    let limit = exact_sum(case) - bias_of(case).map_or(0.0, |_| 4.0);
     let magnitude = [4u32, 2, 1].into_iter().find(|&side| f64::from(side * side) * terms <= limit);
     let dense = match magnitude {
         Some(magnitude) => Fill::Ints { magnitude, density: 1.0 },
@@ -225,14 +257,21 @@ fn exact_fillings(case: &Case, signature: &Signature) -> Vec<Filling> {
     let probe = Fill::Ints { magnitude: 4, density: (4.0 / terms).min(1.0) };
     // Where rows are too short to be sparse, 16 terms of 4·4 are what bf16 holds.
     let probed = Fill::Ints { magnitude: 4, density: 1.0 };
-    vec![
+    let small = Fill::Ints { magnitude: 4, density: 1.0 };
+    let mut fillings = vec![
         Filling::uniform(signature, &dense),
         Filling::uniform(signature, &probed).with(LEFT, probe),
-    ]
+    ];
+    if let Some(bias) = bias_of(case) {
+        fillings = fillings.into_iter().map(|filling| filling.with(bias, small.clone())).collect();
+    }
+    fillings
 }
 
-/// Edge shapes: around vectors, register tiles (4, 6, 14 rows; 4, 16, 32 columns) and blocks
-/// (256 terms, 120 and 126 rows, 768 columns); empty axes; each attribute's values.
+/// Edge shapes: around vectors, register tiles (4, 6, 14 rows; 4, 16, 32 columns), tiles of 16 and
+/// 32 rows, columns and terms, and blocks (256 and 512 terms, 120 and 126 rows, 512 and 768
+/// columns); few rows, which take a way of their own, and more; empty axes; each attribute's
+/// values.
 fn proof_cases(dtype: DType) -> Vec<Case> {
     let plain = [
         [1, 1, 1, 1],
@@ -242,6 +281,7 @@ fn proof_cases(dtype: DType) -> Vec<Case> {
         [1, 13, 33, 32],
         [1, 16, 64, 63],
         [1, 24, 48, 300],
+        [1, 18, 530, 70],
         [2, 31, 32, 129],
         [1, 131, 2, 61],
         [1, 3, 1021, 5],
@@ -250,8 +290,14 @@ fn proof_cases(dtype: DType) -> Vec<Case> {
         [1, 0, 5, 3],
         [1, 3, 0, 4],
     ];
-    let transposed =
-        [[1, 8, 16, 33], [1, 40, 40, 40], [1, 1, 129, 256], [2, 9, 24, 40], [1, 14, 33, 1100]];
+    let transposed = [
+        [1, 8, 16, 33],
+        [1, 40, 40, 40],
+        [1, 1, 129, 256],
+        [2, 9, 24, 40],
+        [1, 14, 33, 1100],
+        [1, 33, 49, 545],
+    ];
     let shared = [[3, 5, 17, 20], [2, 15, 31, 257]];
     let build = |[b, m, n, k]: [u64; 4]| {
         Case::new("matmul", dtype).axis("b", b).axis("m", m).axis("n", n).axis("k", k)
@@ -267,5 +313,19 @@ fn proof_cases(dtype: DType) -> Vec<Case> {
     if dtype != DType::F32 {
         cases.push(wide(nt(build([2, 20, 40, 520]))));
     }
+    let ended = |axes, bias, activation| {
+        let case = build(axes).attr("activation", word(activation));
+        if bias { case.attr("bias", AttrValue::Flag(true)) } else { case }
+    };
+    cases.extend([
+        build([1, 5, 18, 33]).attr("bias", AttrValue::Flag(true)),
+        nt(ended([2, 19, 37, 40], true, "relu")),
+        ended([1, 23, 35, 300], false, "silu"),
+        nt(ended([1, 1, 40, 64], true, "silu")),
+        ended([3, 20, 17, 20], true, "gelu").attr("shared", AttrValue::Flag(true)),
+        nt(ended([1, 3, 33, 70], true, "gelu_tanh")),
+        wide(ended([1, 34, 33, 66], true, "gelu")),
+        ended([1, 4, 7, 0], true, "relu"),
+    ]);
     cases
 }

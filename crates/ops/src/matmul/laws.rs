@@ -1,6 +1,6 @@
 //! Laws of products: what must hold between two runs, whatever the right answer is.
 
-use super::definition::{LEFT, Matmul, RIGHT, Shape, output_dtype};
+use super::definition::{LEFT, Matmul, RIGHT, Shape, bias_of, output_dtype};
 use proofmark_contract::{Law, Observed, Op, Values};
 use proofmark_schema::{Case, DType};
 use proofmark_tensor::mix;
@@ -9,7 +9,7 @@ use proofmark_tensor::mix;
 pub(super) static LAWS: &[Law] = &[
     Law {
         name: "linear_in_a",
-        statement: "adding A' to A adds A'B to C (exactly on integers)",
+        statement: "without activation, adding A' to A adds A'B to C (exactly on integers)",
         change: add_one_term_in_each_row,
         holds: result_moves_by_the_change,
     },
@@ -40,9 +40,14 @@ fn is_empty(shape: Shape) -> bool {
     shape.batches * shape.m * shape.n * shape.k == 0
 }
 
+/// Whether results are sums, of which the linear laws speak.
+fn is_linear(case: &Case) -> bool {
+    case.word("activation", "none") == "none"
+}
+
 fn add_one_term_in_each_row(case: &Case, inputs: &mut Values, seed: u64) -> bool {
     let shape = Shape::of(case);
-    if is_empty(shape) {
+    if is_empty(shape) || !is_linear(case) {
         return false;
     }
     for row in 0..shape.batches * shape.m {
@@ -54,7 +59,7 @@ fn add_one_term_in_each_row(case: &Case, inputs: &mut Values, seed: u64) -> bool
 
 fn rotate_terms(case: &Case, inputs: &mut Values, seed: u64) -> bool {
     let shape = Shape::of(case);
-    if is_empty(shape) || shape.k < 2 {
+    if is_empty(shape) || shape.k < 2 || !is_linear(case) {
         return false;
     }
     let by = 1 + (mix(seed, 0, 0) % (shape.k as u64 - 1)) as usize;
@@ -71,7 +76,7 @@ fn rotate_terms(case: &Case, inputs: &mut Values, seed: u64) -> bool {
 
 fn negate_one_row(case: &Case, inputs: &mut Values, seed: u64) -> bool {
     let shape = Shape::of(case);
-    if is_empty(shape) {
+    if is_empty(shape) || !is_linear(case) {
         return false;
     }
     let row = (mix(seed, 0, 0) % (shape.batches * shape.m) as u64) as usize;
@@ -161,10 +166,12 @@ fn allowance(case: &Case, inputs: &Values, row: usize, column: usize) -> f64 {
     let shape = Shape::of(case);
     let right = |p: usize| inputs.of(RIGHT)[shape.right_index(row / shape.m, p, column)];
     let left = &inputs.of(LEFT)[row * shape.k..][..shape.k];
-    let scale: f64 = left.iter().enumerate().map(|(p, a)| (a * right(p)).abs()).sum();
+    let bias = bias_of(case).map_or(0.0, |operand| inputs.of(operand)[column]);
+    let terms: f64 = left.iter().enumerate().map(|(p, a)| (a * right(p)).abs()).sum();
+    let scale = terms + bias.abs();
     let output = output_dtype(case);
-    let is_whole =
-        left.iter().enumerate().all(|(p, a)| a.fract() == 0.0 && right(p).fract() == 0.0);
+    let is_whole = bias.fract() == 0.0
+        && left.iter().enumerate().all(|(p, a)| a.fract() == 0.0 && right(p).fract() == 0.0);
     if is_whole && scale <= 2f64.powi(output.significand_bits() as i32) {
         return 0.0;
     }

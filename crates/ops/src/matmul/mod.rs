@@ -1,4 +1,4 @@
-//! matmul: `C[b,m,n] = Σ_k A[b,m,k] · B[b,k,n]`.
+//! matmul: `C[b,m,n] = activation(Σ_k A[b,m,k] · B[b,k,n] + bias[n])`.
 //!
 //! | axis | counts |
 //! |---|---|
@@ -8,12 +8,16 @@
 //! | `k` | terms of each sum |
 //!
 //! Variants: `layout=nt` stores B as `[n,k]` (a linear layer's weight), `out=f32` widens the result
-//! of bf16 inputs, `shared=true` uses one B without a batch axis for all batches. Sums are kept
-//! in f32 and rounded once. Every operand may have padded rows.
+//! of 16-bit inputs, `shared=true` uses one B without a batch axis for all batches, `bias=true`
+//! adds an operand `[n]` to every row, `activation=relu|gelu|gelu_tanh|silu` comes last. All of
+//! it is done on sums in f32 and rounded once. Every operand may have padded rows.
 //!
-//! Edge rules: no term (`k = 0`) gives zeros; empty results are left alone. Terms are never
-//! skipped: `0 · NaN` and `0 · ∞` are NaN, a NaN in a row of A fills that row of C, one in a
-//! column of B that column. Subnormals are kept. The sign of a zero result is not specified.
+//! Edge rules: no term (`k = 0`) gives what bias and activation make of zeros; empty results are
+//! left alone. Terms are never skipped: `0 · NaN` and `0 · ∞` are NaN, a NaN in a row of A fills
+//! that row of C, one in a column of B that column; every activation keeps NaN, and `gelu` and
+//! `silu` of -infinity are NaN (`-infinity · 0`). Subnormals are kept, but by kernels on AMX, whose
+//! contract says so. The sign of a zero result is not specified. The error of an activation is
+//! judged by the magnitude of its sum.
 
 mod definition;
 mod kernels;
@@ -34,6 +38,8 @@ pub use definition::Matmul;
 pub static ENTRY: Entry = Entry {
     op: &Matmul,
     kernels: &[
+        &kernels::amx::AMX_PREPACKED,
+        &kernels::amx::AMX,
         &kernels::parallel::Parallel,
         &kernels::prepacked::Prepacked,
         &kernels::simd::Simd,

@@ -1,16 +1,18 @@
 //! The definition of RMS normalisation: operands, work, limits, what the gate tries, laws.
 
 use super::oracle;
-use crate::blocks::row::ROWS_ARE_INDEPENDENT;
+use crate::blocks::row::{
+    ODD, ROWS_ARE_INDEPENDENT, Rms, Shape, axes, columns_follow, edge_cases, same_bits,
+};
 use proofmark_contract::{
-    Attribute, AttributeKind, Axis, AxisRole, BadCase, Filling, Law, Limits, Observed, Op, Operand,
-    Portfolio, Role, Signature, Specials, Truth, Values, Want,
+    Attribute, AttributeKind, Axis, BadCase, Filling, Law, Limits, Op, Operand, Portfolio, Role,
+    Signature, Specials, Truth, Values, Want,
 };
 use proofmark_schema::{AttrValue, Case, DType, Work};
 use proofmark_tensor::Fill;
 
 /// The op.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct RmsNorm;
 
 /// A case's sizes and attributes.
@@ -29,28 +31,30 @@ pub(crate) struct Problem {
 impl Problem {
     /// Reads a case that the op's signature accepted.
     pub(crate) fn of(case: &Case) -> Problem {
-        let size = |axis| case.size(axis).unwrap_or(0) as usize;
+        let Shape { rows, length, .. } = Shape::of(case);
         Problem {
-            rows: size("b") * size("s"),
-            length: size("d"),
+            rows,
+            length,
             eps: case.real("eps", 1e-6),
             is_gemma: case.word("variant", "llama") == "gemma",
         }
     }
 
+    /// The problem as kernels take it.
+    pub(crate) fn rms(&self) -> Rms {
+        Rms { eps: self.eps as f32, one: if self.is_gemma { 1.0 } else { 0.0 } }
+    }
+
     /// Whether rows of tiny elements are well defined: f32 squares may underflow against `eps`.
-    fn admits_tiny(&self) -> bool {
+    pub(crate) fn admits_tiny(&self) -> bool {
         self.eps >= 1e-30
     }
 }
 
-const AXES: &[Axis] = &[
-    Axis { name: "b", meaning: "sequences in the batch", role: AxisRole::Batch, default: 1 },
-    Axis { name: "s", meaning: "positions", role: AxisRole::Sequence, default: 128 },
-    Axis { name: "d", meaning: "elements of a row", role: AxisRole::Dimension, default: 4096 },
-];
+const AXES: &[Axis] = &axes(4096);
 
-const ATTRIBUTES: &[Attribute] = &[
+/// Of every op that normalises rows so.
+pub(crate) const ATTRIBUTES: &[Attribute] = &[
     Attribute {
         name: "eps",
         meaning: "added to the mean square",
@@ -87,7 +91,7 @@ impl Op for RmsNorm {
     }
 
     fn signature(&self, case: &Case) -> Result<Signature, BadCase> {
-        let shape = ["b", "s", "d"].map(|axis| case.size(axis).unwrap_or(0) as usize);
+        let shape = Shape::of(case).sizes;
         Ok(Signature::new(vec![
             Operand::new("x", Role::Input, case.dtype, &shape),
             Operand::new("w", Role::Weight, case.dtype, &shape[2..]).dense(),
@@ -138,17 +142,8 @@ impl Op for RmsNorm {
         portfolio
     }
 
-    /// `largest` is a power of two whose square, d times, is at most 2^126.
     fn specials(&self, case: &Case, _signature: &Signature) -> Specials {
-        let problem = Problem::of(case);
-        let length_bits = problem.length.max(1).next_power_of_two().trailing_zeros() as i32;
-        let largest = 2f64.powi((126 - length_bits) / 2).min(case.dtype.largest());
-        let mut specials = Specials::standard(&[0, 1], case.dtype, largest);
-        if !problem.admits_tiny() {
-            let tiny = 2f64.powi(case.dtype.min_exponent());
-            specials.values.retain(|value| value.abs() > tiny || value.is_nan());
-        }
-        specials
+        specials(&Problem::of(case), case.dtype, &[0, 1])
     }
 
     fn laws(&self) -> &'static [Law] {
@@ -156,34 +151,36 @@ impl Op for RmsNorm {
     }
 
     fn proof_cases(&self, dtype: DType) -> Vec<Case> {
-        let case = |b, s, d| Case::new("rms_norm", dtype).axis("b", b).axis("s", s).axis("d", d);
-        let gemma = |case: Case| case.attr("variant", AttrValue::Word("gemma".to_owned()));
-        let eps = |case: Case, eps| case.attr("eps", AttrValue::Real(eps));
-        vec![
-            case(1, 1, 1),
-            case(2, 3, 2),
-            case(1, 3, 3),
-            case(3, 1, 7),
-            case(2, 2, 15),
-            case(1, 4, 16),
-            case(2, 2, 17),
-            case(1, 3, 31),
-            case(2, 1, 33),
-            case(1, 5, 63),
-            case(1, 3, 64),
-            case(5, 1, 65),
-            case(1, 2, 127),
-            case(1, 37, 129),
-            case(2, 3, 509),
-            case(1, 3, 4097),
-            case(1, 3, 0),
-            case(0, 4, 16),
-            gemma(case(1, 4, 65)),
-            gemma(eps(case(2, 2, 128), 1e-5)),
-            eps(case(1, 3, 40), 0.1),
-            eps(case(2, 3, 256), 0.0),
-        ]
+        let mut cases = edge_cases(self.name(), dtype);
+        cases.extend(variants(self.name(), dtype));
+        cases
     }
+}
+
+/// Special values for the operands of these numbers. The largest is a power of two whose square,
+/// d times, is at most 2^126.
+pub(crate) fn specials(problem: &Problem, dtype: DType, operands: &[usize]) -> Specials {
+    let length_bits = problem.length.max(1).next_power_of_two().trailing_zeros() as i32;
+    let largest = 2f64.powi((126 - length_bits) / 2).min(dtype.largest());
+    let mut specials = Specials::standard(operands, dtype, largest);
+    if !problem.admits_tiny() {
+        let tiny = 2f64.powi(dtype.min_exponent());
+        specials.values.retain(|value| value.abs() > tiny || value.is_nan());
+    }
+    specials
+}
+
+/// Cases with every attribute's values.
+pub(crate) fn variants(op: &str, dtype: DType) -> [Case; 4] {
+    let case = |b, s, d| Case::new(op, dtype).axis("b", b).axis("s", s).axis("d", d);
+    let gemma = |case: Case| case.attr("variant", AttrValue::Word("gemma".to_owned()));
+    let eps = |case: Case, eps| case.attr("eps", AttrValue::Real(eps));
+    [
+        gemma(case(1, 4, 65)),
+        gemma(eps(case(2, 2, 128), 1e-5)),
+        eps(case(1, 3, 40), 0.1),
+        eps(case(2, 3, 256), 0.0),
+    ]
 }
 
 const LAWS: &[Law] = &[
@@ -199,55 +196,8 @@ const LAWS: &[Law] = &[
             inputs.tensors[0].iter_mut().for_each(|x| *x *= factor);
             applies
         },
-        holds: |_, before, after| same(before, after, |y| y),
+        holds: |_, before, after| same_bits(before, after, |y| y),
     },
-    Law {
-        name: "odd",
-        statement: "negating x negates y, to the bit",
-        change: |_, inputs, _| {
-            inputs.tensors[0].iter_mut().for_each(|x| *x = -*x);
-            true
-        },
-        holds: |_, before, after| same(before, after, |y| -y),
-    },
-    Law {
-        name: "columns_follow",
-        statement: "rotating x and w along the row rotates y, within the error bound",
-        change: |case, inputs, _| {
-            let length = Problem::of(case).length;
-            for tensor in inputs.tensors.iter_mut().take(2) {
-                tensor.chunks_mut(length.max(1)).for_each(|row| row.rotate_left(1));
-            }
-            length > 1
-        },
-        holds: rotates,
-    },
+    ODD,
+    columns_follow::<RmsNorm>(),
 ];
-
-/// Whether every output is the given function of the output before; zeros may change sign.
-fn same(before: Observed<'_>, after: Observed<'_>, of: fn(f64) -> f64) -> Result<(), String> {
-    let pairs = before.outputs[0].iter().zip(&after.outputs[0]);
-    for (i, (&old, &new)) in pairs.enumerate() {
-        let is_same = of(old) == new || old.is_nan() && new.is_nan();
-        if !is_same {
-            return Err(format!("element {i} became {new:e}, not {:e}", of(old)));
-        }
-    }
-    Ok(())
-}
-
-fn rotates(case: &Case, before: Observed<'_>, after: Observed<'_>) -> Result<(), String> {
-    let problem = Problem::of(case);
-    let truth = oracle::truth(&problem, before.inputs.of(0), before.inputs.of(1), &Want::all());
-    let limit = RmsNorm.limits(case).q_max;
-    for i in 0..before.outputs[0].len() {
-        let (row, col) = (i / problem.length, i % problem.length);
-        let turned = row * problem.length + (col + problem.length - 1) % problem.length;
-        let (old, new) = (before.outputs[0][i], after.outputs[0][turned]);
-        let room = case.dtype.ulp(old) + 2.0 * limit * DType::F32.unit() * truth.scale[i];
-        if (old - new).abs() > room {
-            return Err(format!("element {i} is {old:e}, rotated {new:e}"));
-        }
-    }
-    Ok(())
-}

@@ -24,23 +24,25 @@
 //!   with `eps = 0` a row whose squares all underflow becomes infinite. Neither is promised.
 //! - `d = 0` and empty batches write nothing.
 
-mod definition;
+pub(crate) mod definition;
 mod kernels;
 mod mutants;
-mod oracle;
+pub(crate) mod oracle;
 #[cfg(test)]
 mod tests;
 
+use crate::blocks::row::RowKernel;
 use crate::blocks::stored::Stored;
 use crate::library::{self, LibraryError};
+use definition::RmsNorm;
 use proofmark_contract::Entry;
 use proofmark_schema::{AttrValue, Case};
 use proofmark_tensor::Pool;
 
 /// RMS normalisation with everything that belongs to it.
 pub static ENTRY: Entry = Entry {
-    op: &definition::RmsNorm,
-    kernels: &[&kernels::Parallel, &kernels::Simd, &kernels::Scalar],
+    op: &RmsNorm,
+    kernels: RowKernel::<RmsNorm>::ALL,
     mutants: mutants::MUTANTS,
     suite: include_str!("suite.toml"),
 };

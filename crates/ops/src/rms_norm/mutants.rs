@@ -2,8 +2,8 @@
 
 use super::definition::Problem;
 use crate::blocks::stored::Stored;
-use crate::flawed::Flawed;
-use proofmark_contract::{Call, KernelError, Mutant};
+use crate::flawed::mutants;
+use proofmark_contract::{Call, KernelError};
 use proofmark_schema::DType;
 use proofmark_tensor::{Rows, RowsMut, bf16, f16};
 
@@ -262,17 +262,6 @@ impl Slip for RoundedBeforeWeight {
 
 const ALL: &[DType] = &[DType::F32, DType::Bf16, DType::F16];
 const NARROW: &[DType] = &[DType::Bf16, DType::F16];
-
-macro_rules! mutants {
-    ($($slip:ident $dtypes:expr, $name:literal: $flaw:literal;)*) => {
-        /// Every mutant of this op.
-        pub(super) static MUTANTS: &[Mutant] = &[$(Mutant {
-            name: $name,
-            flaw: $flaw,
-            kernel: &Flawed { name: $name, dtypes: $dtypes, run: run::<$slip> },
-        }),*];
-    };
-}
 
 mutants! {
     EpsIgnored ALL, "eps_ignored": "eps is not added";

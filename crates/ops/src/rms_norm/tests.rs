@@ -4,17 +4,13 @@ use super::ENTRY;
 use super::definition::Problem;
 use super::oracle;
 use crate::blocks::row::trial::{self, Setup};
-use proofmark_contract::{Filling, Values, Want, check_case};
-use proofmark_schema::{Case, DType, Isa};
+use proofmark_contract::{Values, Want, check_case};
+use proofmark_schema::{Case, DType};
 use proofmark_simd::available;
-use proofmark_tensor::{Fill, Pool, bf16};
+use proofmark_tensor::{Pool, bf16};
 
 fn case(text: &str) -> Case {
     text.parse().unwrap()
-}
-
-fn levels() -> impl Iterator<Item = Isa> {
-    Isa::ALL.into_iter().filter(|&isa| available(isa))
 }
 
 #[test]
@@ -81,19 +77,7 @@ fn every_mutant_is_refused() {
 
 #[test]
 fn threads_do_not_change_a_bit() {
-    let case = case("rms_norm:f32[b=3,s=17,d=1021]");
-    let signature = check_case(ENTRY.op, &case).unwrap();
-    let inputs = trial::fill(&signature, &Filling::uniform(&signature, &Fill::Normal), 3);
-    for isa in levels() {
-        let run = |name: &str, threads| {
-            let kernel = ENTRY.kernel(name).unwrap();
-            trial::call(ENTRY.op, kernel, &case, Setup { isa, threads, padding: 0 }, &inputs)
-        };
-        let alone = run("simd", 1);
-        for threads in 1..=4 {
-            assert_eq!(run("parallel", threads), alone, "{threads} threads on {isa}");
-        }
-    }
+    trial::threads_change_nothing(&ENTRY, "rms_norm:f32[b=3,s=17,d=1021]");
 }
 
 #[test]

@@ -1,16 +1,16 @@
 //! The definition of softmax: operands, work, limits, what the gate tries, laws.
 
 use super::oracle;
-use crate::blocks::row::ROWS_ARE_INDEPENDENT;
+use crate::blocks::row::{ROWS_ARE_INDEPENDENT, Shape, axes, edge_cases, moves, room, same_bits};
 use proofmark_contract::{
-    Attribute, AttributeKind, Axis, AxisRole, BadCase, Filling, Law, Limits, Observed, Op, Operand,
+    Attribute, AttributeKind, Axis, BadCase, Filling, Law, Limits, Observed, Op, Operand,
     Portfolio, Role, Signature, Specials, Truth, Values, Want,
 };
 use proofmark_schema::{AttrValue, Case, DType, Work};
 use proofmark_tensor::Fill;
 
 /// The op.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct Softmax;
 
 /// A case's sizes and attributes.
@@ -22,32 +22,45 @@ pub(crate) struct Problem {
     pub(crate) length: usize,
     /// One operand is both x and y.
     pub(crate) is_in_place: bool,
+    /// Rows of a problem, where only the last of them sees every column.
+    pub(crate) causal: Option<usize>,
 }
 
 impl Problem {
     /// Reads a case that the op's signature accepted.
     pub(crate) fn of(case: &Case) -> Problem {
-        let size = |axis| case.size(axis).unwrap_or(0) as usize;
+        let Shape { rows, length, sizes } = Shape::of(case);
         Problem {
-            rows: size("b") * size("s"),
-            length: size("d"),
+            rows,
+            length,
             is_in_place: case.flag("inplace", false),
+            causal: (case.word("mask", "none") == "causal").then_some(sizes[1]),
         }
+    }
+
+    /// How many columns row `row` sees, from the first on.
+    pub(crate) fn width(&self, row: usize) -> usize {
+        let Some(rows) = self.causal else { return self.length };
+        (self.length + row % rows + 1).saturating_sub(rows)
     }
 }
 
-const AXES: &[Axis] = &[
-    Axis { name: "b", meaning: "problems in the batch", role: AxisRole::Batch, default: 1 },
-    Axis { name: "s", meaning: "rows of a problem", role: AxisRole::Sequence, default: 128 },
-    Axis { name: "d", meaning: "elements of a row", role: AxisRole::Dimension, default: 1024 },
-];
+const AXES: &[Axis] = &axes(1024);
 
-const ATTRIBUTES: &[Attribute] = &[Attribute {
-    name: "inplace",
-    meaning: "one operand is read and written",
-    kind: AttributeKind::Flag,
-    default: "false",
-}];
+const ATTRIBUTES: &[Attribute] = &[
+    Attribute {
+        name: "inplace",
+        meaning: "one operand is read and written",
+        kind: AttributeKind::Flag,
+        default: "false",
+    },
+    Attribute {
+        name: "mask",
+        meaning: "columns that count as -infinity: none, or those after column d − s + row",
+        kind: AttributeKind::Word(&["none", "causal"]),
+        default: "none",
+    },
+];
 
 impl Op for Softmax {
     fn name(&self) -> &'static str {
@@ -71,7 +84,7 @@ impl Op for Softmax {
     }
 
     fn signature(&self, case: &Case) -> Result<Signature, BadCase> {
-        let shape = ["b", "s", "d"].map(|axis| case.size(axis).unwrap_or(0) as usize);
+        let shape = Shape::of(case).sizes;
         let operand = |name, role| Operand::new(name, role, case.dtype, &shape);
         Ok(Signature::new(if Problem::of(case).is_in_place {
             vec![operand("x", Role::InOut)]
@@ -134,30 +147,21 @@ impl Op for Softmax {
     fn proof_cases(&self, dtype: DType) -> Vec<Case> {
         let case = |b, s, d| Case::new("softmax", dtype).axis("b", b).axis("s", s).axis("d", d);
         let in_place = |case: Case| case.attr("inplace", AttrValue::Flag(true));
-        vec![
-            case(2, 2, 1),
-            case(1, 3, 2),
-            case(2, 2, 3),
-            case(1, 3, 7),
-            case(2, 2, 15),
-            case(1, 4, 16),
-            case(2, 2, 17),
-            case(1, 3, 31),
-            case(2, 1, 33),
-            case(1, 5, 63),
-            case(1, 3, 64),
-            case(5, 1, 65),
-            case(1, 2, 127),
-            case(1, 37, 129),
-            case(2, 3, 509),
-            case(1, 3, 4097),
+        let causal = |case: Case| case.attr("mask", AttrValue::Word("causal".to_owned()));
+        let mut cases = edge_cases(self.name(), dtype);
+        cases.extend([
             case(1, 1, 20_011),
-            case(1, 3, 0),
-            case(0, 4, 16),
             in_place(case(1, 3, 13)),
             in_place(case(2, 2, 128)),
             in_place(case(1, 3, 251)),
-        ]
+            causal(case(2, 3, 3)),
+            causal(case(1, 35, 35)),
+            causal(case(2, 17, 64)),
+            causal(case(1, 5, 130)),
+            causal(case(1, 3, 0)),
+            in_place(causal(case(2, 7, 33))),
+        ]);
+        cases
     }
 }
 
@@ -191,22 +195,28 @@ const LAWS: &[Law] = &[
         name: "keeps_order",
         statement: "reversing a row reverses y; in both a larger x never has a smaller y",
         change: |case, inputs, _| {
-            let length = Problem::of(case).length;
+            let Problem { length, causal, .. } = Problem::of(case);
             inputs.tensors[0].chunks_mut(length.max(1)).for_each(<[f64]>::reverse);
-            true
+            causal.is_none()
         },
         holds: |case, before, after| {
             keeps_order(case, before)?;
             keeps_order(case, after)?;
-            reverses(case, before, after)
+            moves::<Softmax>(case, before, after, |col, length| length - 1 - col)
         },
     },
+    Law {
+        name: "masked_columns_are_unseen",
+        statement: "changing what the mask hides changes no bit",
+        change: |case, inputs, _| {
+            let problem = Problem::of(case);
+            let rows = inputs.tensors[0].chunks_mut(problem.length.max(1)).enumerate();
+            rows.for_each(|(i, row)| row[problem.width(i)..].fill(1000.0));
+            problem.causal.is_some()
+        },
+        holds: |_, before, after| same_bits(before, after, |y| y),
+    },
 ];
-
-/// What two right results of an element may be apart, both computed with error.
-fn room(case: &Case, value: f64, scale: f64) -> f64 {
-    case.dtype.ulp(value) + 2.0 * Softmax.limits(case).q_max * DType::F32.unit() * scale
-}
 
 fn truth(case: &Case, run: Observed<'_>) -> Truth {
     oracle::truth(&Problem::of(case), run.inputs.of(0), &Want::all())
@@ -224,7 +234,7 @@ fn shift_is_free(case: &Case, before: Observed<'_>, after: Observed<'_>) -> Resu
         for i in row {
             let (old, new) = (before.outputs[0][i], after.outputs[0][i]);
             let moved = truth.value[i] * (high - low).exp_m1();
-            if (old - new).abs() > moved + room(case, old.max(new), truth.scale[i]) {
+            if (old - new).abs() > moved + room(&Softmax, case, old.max(new), truth.scale[i]) {
                 return Err(format!("element {i} was {old:e} and became {new:e}"));
             }
         }
@@ -237,7 +247,8 @@ fn rows_sum_to_one(case: &Case, run: Observed<'_>) -> Result<(), String> {
     let truth = truth(case, run);
     for (row, y) in run.outputs[0].chunks(length).enumerate() {
         let scales = &truth.scale[row * length..];
-        let bound: f64 = y.iter().zip(scales).map(|(&y, &scale)| room(case, y, scale)).sum();
+        let bound: f64 =
+            y.iter().zip(scales).map(|(&y, &scale)| room(&Softmax, case, y, scale)).sum();
         let sum: f64 = y.iter().sum();
         if (sum - 1.0).abs() > 0.5 * bound {
             return Err(format!("row {row} sums to {sum}"));
@@ -257,22 +268,9 @@ fn keeps_order(case: &Case, run: Observed<'_>) -> Result<(), String> {
         for pair in order.windows(2) {
             let (lower, higher) = (pair[0], pair[1]);
             let scale = truth.scale[row * length + lower];
-            if y[higher] + room(case, y[lower], scale) < y[lower] {
+            if y[higher] + room(&Softmax, case, y[lower], scale) < y[lower] {
                 return Err(format!("row {row}: elements {lower} and {higher} changed order"));
             }
-        }
-    }
-    Ok(())
-}
-
-fn reverses(case: &Case, before: Observed<'_>, after: Observed<'_>) -> Result<(), String> {
-    let length = Problem::of(case).length;
-    let truth = truth(case, before);
-    for i in 0..before.outputs[0].len() {
-        let mirrored = i / length * length + (length - 1 - i % length);
-        let (old, new) = (before.outputs[0][i], after.outputs[0][mirrored]);
-        if (old - new).abs() > room(case, old.max(new), truth.scale[i]) {
-            return Err(format!("element {i} is {old:e}, from the reversed row {new:e}"));
         }
     }
     Ok(())

@@ -11,11 +11,14 @@
 //! | `d` | elements of a row, over which the sum is taken |
 //!
 //! Everything is computed in f32 and rounded to the element type once. The flag `inplace` makes
-//! one operand of x and y.
+//! one operand of x and y. The word `mask=causal` lets row `i` of a problem see columns 0 to
+//! `d − s + i` only, so that the last row sees all; the others count as -infinity, whatever they
+//! hold.
 //!
 //! Edges, as IEEE arithmetic gives them:
 //! - NaN or +infinity anywhere in a row makes the whole row NaN.
-//! - -infinity gives 0, as a mask does; a row of nothing else is NaN (0 / 0).
+//! - -infinity gives 0, as a mask does; a row of nothing else is NaN (0 / 0), so is
+//!   one that a causal mask hides whole (`s > d`).
 //! - Finite elements of any size are right: the shift by the maximum rules overflow out.
 //! - Subnormal results are kept. Results are never negative.
 //! - `d = 0` and empty batches write nothing.
@@ -27,16 +30,18 @@ mod oracle;
 #[cfg(test)]
 mod tests;
 
+use crate::blocks::row::RowKernel;
 use crate::blocks::stored::Stored;
 use crate::library::{self, LibraryError};
+use definition::Softmax;
 use proofmark_contract::Entry;
 use proofmark_schema::{AttrValue, Case};
 use proofmark_tensor::Pool;
 
 /// Softmax with everything that belongs to it.
 pub static ENTRY: Entry = Entry {
-    op: &definition::Softmax,
-    kernels: &[&kernels::Parallel, &kernels::Simd, &kernels::Scalar],
+    op: &Softmax,
+    kernels: RowKernel::<Softmax>::ALL,
     mutants: mutants::MUTANTS,
     suite: include_str!("suite.toml"),
 };

@@ -2,8 +2,8 @@
 
 use super::definition::Problem;
 use crate::blocks::stored::Stored;
-use crate::flawed::Flawed;
-use proofmark_contract::{Call, KernelError, Mutant};
+use crate::flawed::mutants;
+use proofmark_contract::{Call, KernelError};
 use proofmark_schema::DType;
 use proofmark_tensor::{Rows, bf16};
 
@@ -15,6 +15,14 @@ trait Slip {
     fn source(i: usize, _rows: usize) -> usize {
         i
     }
+
+    /// How many columns of row `i` are seen.
+    fn width(problem: &Problem, i: usize) -> usize {
+        problem.width(i)
+    }
+
+    /// What a hidden element counts as.
+    const HIDDEN: f32 = f32::NEG_INFINITY;
 
     fn row(x: &[f32], _first_row: &[f32]) -> Vec<f32> {
         let max = Self::max(x);
@@ -61,11 +69,15 @@ fn run<M: Slip>(call: &mut Call<'_>) -> Result<(), KernelError> {
 }
 
 fn typed<M: Slip, T: Stored>(call: &mut Call<'_>) -> Result<(), KernelError> {
-    let source = match Problem::of(call.case).is_in_place {
+    let problem = Problem::of(call.case);
+    let source = match problem.is_in_place {
         true => call.outputs[0].rows::<T>()?,
         false => call.inputs[0].rows::<T>()?,
     };
-    let x = read::<M, T>(source);
+    let mut x = read::<M, T>(source);
+    for (i, row) in x.iter_mut().enumerate() {
+        row.iter_mut().skip(M::width(&problem, i)).for_each(|x| *x = M::HIDDEN);
+    }
     let mut y = call.outputs[0].rows_mut::<T>()?;
     for i in 0..x.len() {
         let result = M::row(&x[M::source(i, x.len())], &x[0]);
@@ -264,18 +276,41 @@ impl Slip for RowStrideIgnored {
     const STRIDE_IGNORED: bool = true;
 }
 
-const ALL: &[DType] = &[DType::F32, DType::Bf16];
-
-macro_rules! mutants {
-    ($($slip:ident $dtypes:expr, $name:literal: $flaw:literal;)*) => {
-        /// Every mutant of this op.
-        pub(super) static MUTANTS: &[Mutant] = &[$(Mutant {
-            name: $name,
-            flaw: $flaw,
-            kernel: &Flawed { name: $name, dtypes: $dtypes, run: run::<$slip> },
-        }),*];
-    };
+struct MaskIgnored;
+impl Slip for MaskIgnored {
+    fn width(problem: &Problem, _i: usize) -> usize {
+        problem.length
+    }
 }
+
+struct MaskOfTopLeft;
+impl Slip for MaskOfTopLeft {
+    fn width(problem: &Problem, i: usize) -> usize {
+        problem.causal.map_or(problem.length, |rows| i % rows + 1)
+    }
+}
+
+struct MaskHidesDiagonal;
+impl Slip for MaskHidesDiagonal {
+    fn width(problem: &Problem, i: usize) -> usize {
+        if problem.causal.is_some() { problem.width(i).saturating_sub(1) } else { problem.length }
+    }
+}
+
+struct MaskCountsOnOverBatch;
+impl Slip for MaskCountsOnOverBatch {
+    fn width(problem: &Problem, i: usize) -> usize {
+        let Some(rows) = problem.causal else { return problem.length };
+        (problem.length + i + 1).saturating_sub(rows)
+    }
+}
+
+struct MaskedAsZero;
+impl Slip for MaskedAsZero {
+    const HIDDEN: f32 = 0.0;
+}
+
+const ALL: &[DType] = &[DType::F32, DType::Bf16];
 
 mutants! {
     MaxNotSubtracted ALL, "max_not_subtracted": "exponentials overflow or vanish past 88";
@@ -302,4 +337,9 @@ mutants! {
     LastRowStale ALL, "last_row_stale": "the last row repeats the one before";
     LastElementUnwritten ALL, "last_element_unwritten": "the last element of a row stays";
     RowStrideIgnored ALL, "row_stride_ignored": "rows of x are taken to lie densely";
+    MaskIgnored ALL, "mask_ignored": "the causal mask is not applied";
+    MaskOfTopLeft ALL, "mask_of_top_left": "row i sees columns 0 to i, however long rows are";
+    MaskHidesDiagonal ALL, "mask_hides_diagonal": "the last column seen is hidden too";
+    MaskCountsOnOverBatch ALL, "mask_counts_on_over_batch": "only the first problem is masked";
+    MaskedAsZero ALL, "masked_as_zero": "hidden elements count as 0, not as -infinity";
 }

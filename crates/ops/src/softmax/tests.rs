@@ -4,17 +4,13 @@ use super::ENTRY;
 use super::definition::Problem;
 use super::oracle;
 use crate::blocks::row::trial::{self, Setup};
-use proofmark_contract::{Call, Filling, KernelError, Values, Want, check_case};
+use proofmark_contract::{Call, KernelError, Values, Want, check_case};
 use proofmark_schema::{Case, Isa};
 use proofmark_simd::available;
-use proofmark_tensor::{Fill, Layout, Pool, Tensor, bf16};
+use proofmark_tensor::{Layout, Pool, Tensor, bf16};
 
 fn case(text: &str) -> Case {
     text.parse().unwrap()
-}
-
-fn levels() -> impl Iterator<Item = Isa> {
-    Isa::ALL.into_iter().filter(|&isa| available(isa))
 }
 
 /// Calls every kernel on every path, dense and padded, and hands over what it wrote.
@@ -33,7 +29,7 @@ fn with_every_kernel(case: &Case, x: &[f64], check: impl Fn(&str, &[f64])) {
 
 #[test]
 fn the_oracle_gives_values_computed_by_hand() {
-    let problem = Problem { rows: 2, length: 2, is_in_place: false };
+    let problem = Problem { rows: 2, length: 2, is_in_place: false, causal: None };
     let ln3 = 3f64.ln();
     let truth = oracle::truth(&problem, &[ln3, 0.0, 5.0, f64::NEG_INFINITY], &Want::all());
     for (got, want) in truth.value.iter().zip([0.75, 0.25, 1.0, 0.0]) {
@@ -47,7 +43,7 @@ fn the_oracle_gives_values_computed_by_hand() {
 
 #[test]
 fn the_oracle_gives_only_the_wanted_elements() {
-    let problem = Problem { rows: 3, length: 4, is_in_place: false };
+    let problem = Problem { rows: 3, length: 4, is_in_place: false, causal: None };
     let x: Vec<f64> = (0..12).map(|i| f64::from(i * i % 7)).collect();
     let all = oracle::truth(&problem, &x, &Want::all());
     let want = Want::some(Some(vec![0, 2]), Some(vec![1, 3]));
@@ -91,6 +87,27 @@ fn masks_give_zero_and_nan_or_infinity_take_the_whole_row() {
 }
 
 #[test]
+fn a_causal_row_sees_the_columns_up_to_its_own() {
+    let x: Vec<f64> = (0..2 * 3 * 5).map(|i| if i % 5 == 4 { f64::NAN } else { 1.0 }).collect();
+    let case = case("softmax:f32[b=2,s=3,d=5;mask=causal]");
+    with_every_kernel(&case, &x, |who, y| {
+        let third = [1.0f32 / 3.0, 1.0 / 3.0, 1.0 / 3.0, 0.0, 0.0].map(f64::from);
+        for rows in y.chunks(15) {
+            assert_eq!(rows[..5], third, "{who}");
+            assert_eq!(rows[5..10], [0.25, 0.25, 0.25, 0.25, 0.0], "{who}");
+            assert!(rows[10..].iter().all(|y| y.is_nan()), "{who}: the last row sees the NaN");
+        }
+    });
+}
+
+#[test]
+fn a_row_that_sees_no_column_is_nan() {
+    with_every_kernel(&case("softmax:f32[b=1,s=3,d=1;mask=causal]"), &[5.0; 3], |who, y| {
+        assert!(y[0].is_nan() && y[1].is_nan() && y[2] == 1.0, "{who}: {y:?}");
+    });
+}
+
+#[test]
 fn every_kernel_passes_on_every_path() {
     trial::every_kernel_passes(&ENTRY);
 }
@@ -102,21 +119,9 @@ fn every_mutant_is_refused() {
 
 #[test]
 fn threads_do_not_change_a_bit() {
-    for text in ["softmax:f32[b=3,s=17,d=1021]", "softmax:bf16[b=3,s=17,d=509;inplace=true]"] {
-        let case = case(text);
-        let signature = check_case(ENTRY.op, &case).unwrap();
-        let inputs = trial::fill(&signature, &Filling::uniform(&signature, &Fill::Normal), 3);
-        for isa in levels() {
-            let run = |name: &str, threads| {
-                let kernel = ENTRY.kernel(name).unwrap();
-                trial::call(ENTRY.op, kernel, &case, Setup { isa, threads, padding: 0 }, &inputs)
-            };
-            let alone = run("simd", 1);
-            for threads in 1..=4 {
-                assert_eq!(run("parallel", threads), alone, "{threads} threads on {isa}");
-            }
-        }
-    }
+    trial::threads_change_nothing(&ENTRY, "softmax:f32[b=3,s=17,d=1021]");
+    trial::threads_change_nothing(&ENTRY, "softmax:bf16[b=3,s=17,d=509;inplace=true]");
+    trial::threads_change_nothing(&ENTRY, "softmax:f32[b=3,s=37,d=509;mask=causal]");
 }
 
 #[test]

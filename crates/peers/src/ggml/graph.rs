@@ -1,13 +1,15 @@
 //! One call as a graph of the library over the operands' own memory.
 
 use super::library::{Handle, InitParams, Library};
+use super::ops;
+use crate::rows::{Dense, operands};
 use proofmark_contract::{Call, KernelError};
 use proofmark_schema::{Case, DType};
 use proofmark_tensor::{AlignedBuffer, Tensor};
-use std::ffi::c_int;
+use std::ffi::{CStr, c_int};
 
 /// Tensors and nodes of a graph, more than any of ours has.
-const MOST: usize = 8;
+const MOST: usize = 16;
 /// What the library wants a buffer's first address to be a multiple of.
 const ALIGN: usize = 32;
 
@@ -18,8 +20,10 @@ type Place = (*mut u8, usize);
 pub(super) struct Graph {
     places: Vec<Place>,
     handle: Handle,
-    /// Dense copies, for operands whose rows lie apart.
-    copies: Vec<Option<AlignedBuffer>>,
+    /// Operands without gaps: the library is given no others.
+    dense: Dense,
+    /// Memory of what lies between the operands.
+    _kept: Vec<AlignedBuffer>,
 }
 
 impl Graph {
@@ -34,32 +38,21 @@ impl Graph {
         case: &Case,
         call: &Call<'_>,
     ) -> Result<Graph, KernelError> {
-        let mut copies: Vec<Option<AlignedBuffer>> = operands(call)
-            .map(|tensor| {
-                let bytes = tensor.layout.len() * tensor.dtype.size();
-                (!tensor.layout.is_dense()).then(|| AlignedBuffer::new(bytes))
-            })
-            .collect();
-        let maker = Maker::new(library)?;
-        let tensors: Vec<Bound> = operands(call)
-            .zip(&mut copies)
-            .map(|(tensor, copy)| Bound {
-                base: copy.as_mut().map_or(tensor.base(), |copy| copy.as_mut_slice().as_mut_ptr()),
-                bytes: tensor.layout.len() * tensor.dtype.size(),
-                shape: &tensor.layout.shape,
-                dtype: tensor.dtype,
-            })
-            .collect();
-        let handle = maker.graph(case, &tensors)?;
-        Ok(Graph { places: operands(call).map(place).collect(), handle, copies })
+        let mut dense = Dense::default();
+        let bases = dense.take(call).iter();
+        let given: Vec<Bound> =
+            operands(call).zip(bases).map(|(tensor, &base)| Bound::new(tensor, base)).collect();
+        let mut maker = Maker::new(library)?;
+        let last = ops::nodes(&mut maker, case, &given)?;
+        let handle = maker.graph(&last);
+        let places = operands(call).map(place).collect();
+        Ok(Graph { places, handle, dense, _kept: maker.kept })
     }
 
     /// A graph without nodes.
     pub(super) fn of_nothing(library: &Library) -> Result<Graph, KernelError> {
-        let maker = Maker::new(library)?;
-        // SAFETY: a context with room for it.
-        let handle = unsafe { (library.new_graph_custom)(maker.context, MOST, false) };
-        Ok(Graph { places: Vec::new(), handle, copies: Vec::new() })
+        let handle = Maker::new(library)?.graph(&[]);
+        Ok(Graph { places: Vec::new(), handle, dense: Dense::default(), _kept: Vec::new() })
     }
 
     /// The way into the library and back.
@@ -75,61 +68,51 @@ impl Graph {
         backend: Handle,
         call: &Call<'_>,
     ) -> Result<(), KernelError> {
-        for (tensor, copy) in operands(call).zip(&mut self.copies) {
-            if let Some(copy) = copy {
-                each_row(tensor, copy, |row, copied, bytes| {
-                    // SAFETY: a row of the operand, and its place in the copy.
-                    unsafe { row.copy_to_nonoverlapping(copied, bytes) };
-                });
-            }
-        }
+        self.dense.take(call);
         // SAFETY: a graph whose tensors lie in operands that are there during the call.
         let status = unsafe { (library.backend_graph_compute)(backend, self.handle) };
         if status != 0 {
             return Err(KernelError::Refused(format!("the graph ended with status {status}")));
         }
-        let written = self.copies.iter_mut().skip(call.inputs.len());
-        for (tensor, copy) in call.outputs.iter().zip(written) {
-            if let Some(copy) = copy {
-                each_row(tensor, copy, |row, copied, bytes| {
-                    // SAFETY: a row of the operand, which may be written, and its place.
-                    unsafe { row.copy_from_nonoverlapping(copied, bytes) };
-                });
-            }
-        }
+        self.dense.give(call);
         Ok(())
     }
-}
-
-fn operands<'a>(call: &'a Call<'_>) -> impl Iterator<Item = &'a Tensor> {
-    call.inputs.iter().chain(call.outputs.iter())
 }
 
 fn place(tensor: &Tensor) -> Place {
     (tensor.base(), tensor.layout.row_stride)
 }
 
-fn each_row(tensor: &Tensor, copy: &mut AlignedBuffer, visit: impl Fn(*mut u8, *mut u8, usize)) {
-    let size = tensor.dtype.size();
-    let bytes = tensor.layout.cols() * size;
-    for row in 0..tensor.layout.rows() {
-        let first = tensor.base().wrapping_add(row * tensor.layout.row_stride * size);
-        visit(first, copy.as_mut_slice()[row * bytes..].as_mut_ptr(), bytes);
+/// Memory that becomes a tensor of the library.
+#[derive(Clone, Copy)]
+pub(super) struct Bound {
+    base: *mut u8,
+    bytes: usize,
+    dtype: DType,
+    /// The library names axes from the last to the first.
+    pub(super) sizes: [usize; 4],
+}
+
+impl Bound {
+    fn new(tensor: &Tensor, base: *mut u8) -> Bound {
+        let mut sizes = [1; 4];
+        let shape = tensor.layout.shape.iter().rev();
+        sizes.iter_mut().zip(shape).for_each(|(size, &given)| *size = given);
+        let bytes = tensor.layout.len() * tensor.dtype.size();
+        Bound { base, bytes, dtype: tensor.dtype, sizes }
+    }
+
+    /// The same elements as matrices of one row each.
+    pub(super) fn row_by_row(self) -> Bound {
+        Bound { sizes: [self.sizes[0], 1, self.sizes[1..].iter().product(), 1], ..self }
     }
 }
 
-/// Memory that becomes a tensor of the library.
-struct Bound<'a> {
-    base: *mut u8,
-    bytes: usize,
-    shape: &'a [usize],
-    dtype: DType,
-}
-
 /// A context in which a graph is made. It is never freed, as the graph is not.
-struct Maker<'a> {
+pub(super) struct Maker<'a> {
     library: &'a Library,
-    context: Handle,
+    pub(super) context: Handle,
+    kept: Vec<AlignedBuffer>,
 }
 
 impl Maker<'_> {
@@ -144,65 +127,76 @@ impl Maker<'_> {
         if context.is_null() {
             return Err(KernelError::Refused("it gives no context".to_owned()));
         }
-        Ok(Maker { library, context })
+        Ok(Maker { library, context, kept: Vec::new() })
     }
 
-    /// The graph of a case; operands as its op orders them.
-    fn graph(&self, case: &Case, operands: &[Bound<'_>]) -> Result<Handle, KernelError> {
-        let (library, context) = (self.library, self.context);
-        let in_place = case.flag("inplace", false);
-        // SAFETY: tensors of this context with shapes that the functions take.
-        let last = unsafe {
-            match (case.op.as_str(), operands) {
-                ("matmul", [left, right, result]) => {
-                    let product =
-                        (library.mul_mat)(context, self.tensor(right)?, self.tensor(left)?);
-                    self.lay(product, result)?
-                }
-                ("rms_norm", [x, w, y]) => {
-                    let eps = case.real("eps", 1e-6) as f32;
-                    let normal = (library.rms_norm)(context, self.tensor(x)?, eps);
-                    // In place, as the library's allocator of graphs lays it out.
-                    (library.mul_inplace)(context, self.lay(normal, y)?, self.tensor(w)?)
-                }
-                ("softmax", [x]) => (library.soft_max_inplace)(context, self.tensor(x)?),
-                ("softmax", [x, y]) => self.lay((library.soft_max)(context, self.tensor(x)?), y)?,
-                ("silu", [x, y]) => self.lay((library.silu)(context, self.tensor(x)?), y)?,
-                ("add", [b, a]) if in_place => {
-                    (library.add_inplace)(context, self.tensor(a)?, self.tensor(b)?)
-                }
-                ("add", [a, b, c]) => {
-                    self.lay((library.add)(context, self.tensor(a)?, self.tensor(b)?), c)?
-                }
-                (op, operands) => {
-                    let message = format!("it has no `{op}` of {} operands", operands.len());
-                    return Err(KernelError::Refused(message));
-                }
-            }
-        };
-        // SAFETY: a graph of this context, and its last node.
+    /// A graph that ends in these nodes.
+    fn graph(&self, last: &[Handle]) -> Handle {
+        let library = self.library;
+        // SAFETY: a graph of this context, and nodes of it.
         unsafe {
-            let graph = (library.new_graph_custom)(context, MOST, false);
-            (library.build_forward_expand)(graph, last);
-            Ok(graph)
+            let graph = (library.new_graph_custom)(self.context, MOST, false);
+            last.iter().for_each(|&node| (library.build_forward_expand)(graph, node));
+            graph
         }
     }
 
-    /// A tensor over an operand; the library names axes from the last to the first.
-    fn tensor(&self, bound: &Bound<'_>) -> Result<Handle, KernelError> {
-        let size = |axis: usize| {
-            let place = bound.shape.len().checked_sub(axis + 1);
-            place.map_or(1, |place| bound.shape[place] as i64)
-        };
-        let dtype = type_number(bound.dtype);
+    /// A function of the library that makes a node.
+    ///
+    /// The caller vouches for the type.
+    pub(super) fn function<F: Copy>(&self, name: &CStr) -> Result<F, KernelError> {
+        let name = name.to_string_lossy();
+        // SAFETY: the caller's word.
+        unsafe { self.library.base.get(&name) }.map_err(KernelError::Refused)
+    }
+
+    /// A node of one tensor.
+    pub(super) fn unary(&self, name: &CStr, x: Handle) -> Result<Handle, KernelError> {
+        let make: unsafe extern "C" fn(Handle, Handle) -> Handle = self.function(name)?;
+        // SAFETY: the declared type of those that take one tensor, of this context.
+        Ok(unsafe { make(self.context, x) })
+    }
+
+    /// A node of two tensors.
+    pub(super) fn binary(&self, name: &CStr, a: Handle, b: Handle) -> Result<Handle, KernelError> {
+        let make: unsafe extern "C" fn(Handle, Handle, Handle) -> Handle = self.function(name)?;
+        // SAFETY: the declared type of those that take two tensors, of this context.
+        Ok(unsafe { make(self.context, a, b) })
+    }
+
+    /// A tensor over an operand.
+    pub(super) fn tensor(&self, bound: Bound) -> Result<Handle, KernelError> {
+        let [a, b, c, d] = bound.sizes.map(|size| size as i64);
+        let dtype = type_number(bound.dtype)?;
         // SAFETY: a context with room for it.
-        let tensor =
-            unsafe { (self.library.new_tensor_3d)(self.context, dtype, size(0), size(1), size(2)) };
+        let tensor = unsafe { (self.library.new_tensor_4d)(self.context, dtype, a, b, c, d) };
         self.lay(tensor, bound)
     }
 
+    /// A tensor that always holds these bytes.
+    pub(super) fn constant(
+        &mut self,
+        dtype: DType,
+        sizes: [usize; 4],
+        bytes: &[u8],
+    ) -> Result<Handle, KernelError> {
+        let mut memory = AlignedBuffer::new(bytes.len());
+        memory.as_mut_slice().copy_from_slice(bytes);
+        let base = memory.as_mut_slice().as_mut_ptr();
+        self.kept.push(memory);
+        self.tensor(Bound { base, bytes: bytes.len(), dtype, sizes })
+    }
+
+    /// Gives a tensor that is no operand memory of its own.
+    pub(super) fn keep(&mut self, tensor: Handle, bytes: usize) -> Result<Handle, KernelError> {
+        let mut memory = AlignedBuffer::new(bytes);
+        let base = memory.as_mut_slice().as_mut_ptr();
+        self.kept.push(memory);
+        self.lay(tensor, Bound { base, bytes, dtype: DType::U8, sizes: [bytes, 1, 1, 1] })
+    }
+
     /// Lays a tensor that has no memory into an operand's.
-    fn lay(&self, tensor: Handle, bound: &Bound<'_>) -> Result<Handle, KernelError> {
+    pub(super) fn lay(&self, tensor: Handle, bound: Bound) -> Result<Handle, KernelError> {
         // A buffer is only a note of where memory lies, so it may begin before the operand.
         let before = bound.base.addr() % ALIGN;
         let start = bound.base.wrapping_sub(before);
@@ -218,11 +212,13 @@ impl Maker<'_> {
     }
 }
 
-/// The library's number of an element type.
-fn type_number(dtype: DType) -> c_int {
+/// The library's number of an element type; unsigned whole numbers have the bits of signed ones.
+fn type_number(dtype: DType) -> Result<c_int, KernelError> {
     match dtype {
-        DType::F16 => 1,
-        DType::Bf16 => 30,
-        _ => 0,
+        DType::F32 => Ok(0),
+        DType::F16 => Ok(1),
+        DType::I32 | DType::U32 => Ok(26),
+        DType::Bf16 => Ok(30),
+        other => Err(KernelError::Refused(format!("it has no tensors of {other}"))),
     }
 }

@@ -29,31 +29,23 @@ struct ThreadpoolParams {
     _more: [u64; 8],
 }
 
-type Unary = unsafe extern "C" fn(Handle, Handle) -> Handle;
-type Binary = unsafe extern "C" fn(Handle, Handle, Handle) -> Handle;
-
 /// What is called, with the names that the library gives it.
 pub(super) struct Library {
+    /// Where the functions are that make nodes.
+    pub(super) base: Open,
     pub(super) init: unsafe extern "C" fn(InitParams) -> Handle,
     pub(super) tensor_overhead: unsafe extern "C" fn() -> usize,
     pub(super) graph_overhead_custom: unsafe extern "C" fn(usize, bool) -> usize,
     pub(super) new_graph_custom: unsafe extern "C" fn(Handle, usize, bool) -> Handle,
     pub(super) build_forward_expand: unsafe extern "C" fn(Handle, Handle),
-    pub(super) new_tensor_3d: unsafe extern "C" fn(Handle, c_int, i64, i64, i64) -> Handle,
+    pub(super) new_tensor_4d: unsafe extern "C" fn(Handle, c_int, i64, i64, i64, i64) -> Handle,
     pub(super) backend_cpu_buffer_from_ptr: unsafe extern "C" fn(*mut u8, usize) -> Handle,
     pub(super) backend_tensor_alloc: unsafe extern "C" fn(Handle, Handle, *mut u8) -> c_int,
     pub(super) backend_graph_compute: unsafe extern "C" fn(Handle, Handle) -> c_int,
-    pub(super) mul_mat: Binary,
-    pub(super) mul_inplace: Binary,
-    pub(super) add: Binary,
-    pub(super) add_inplace: Binary,
-    pub(super) silu: Unary,
-    pub(super) soft_max: Unary,
-    pub(super) soft_max_inplace: Unary,
-    pub(super) rms_norm: unsafe extern "C" fn(Handle, Handle, f32) -> Handle,
     params_init: unsafe extern "C" fn(*mut ThreadpoolParams, c_int),
     threadpool_new: unsafe extern "C" fn(*mut ThreadpoolParams) -> Handle,
     threadpool_free: unsafe extern "C" fn(Handle),
+    threadpool_pause: unsafe extern "C" fn(Handle),
     set_threadpool: unsafe extern "C" fn(Handle, Handle),
     set_n_threads: unsafe extern "C" fn(Handle, c_int),
     backend_cpu_init: unsafe extern "C" fn() -> Handle,
@@ -76,6 +68,7 @@ impl Library {
             Ok(unsafe { CStr::from_ptr(ask()) }.to_string_lossy().into_owned())
         };
         let name = path.file_stem().unwrap_or_default().to_string_lossy();
+        let version = format!("{} ({})", text("ggml_version")?, text("ggml_commit")?);
         // SAFETY: the types that the library's headers declare for these names.
         unsafe {
             Ok(Library {
@@ -84,26 +77,20 @@ impl Library {
                 graph_overhead_custom: base.get("ggml_graph_overhead_custom")?,
                 new_graph_custom: base.get("ggml_new_graph_custom")?,
                 build_forward_expand: base.get("ggml_build_forward_expand")?,
-                new_tensor_3d: base.get("ggml_new_tensor_3d")?,
+                new_tensor_4d: base.get("ggml_new_tensor_4d")?,
                 backend_cpu_buffer_from_ptr: base.get("ggml_backend_cpu_buffer_from_ptr")?,
                 backend_tensor_alloc: base.get("ggml_backend_tensor_alloc")?,
                 backend_graph_compute: base.get("ggml_backend_graph_compute")?,
-                mul_mat: base.get("ggml_mul_mat")?,
-                mul_inplace: base.get("ggml_mul_inplace")?,
-                add: base.get("ggml_add")?,
-                add_inplace: base.get("ggml_add_inplace")?,
-                silu: base.get("ggml_silu")?,
-                soft_max: base.get("ggml_soft_max")?,
-                soft_max_inplace: base.get("ggml_soft_max_inplace")?,
-                rms_norm: base.get("ggml_rms_norm")?,
                 params_init: base.get("ggml_threadpool_params_init")?,
                 threadpool_new: cpu.get("ggml_threadpool_new")?,
                 threadpool_free: cpu.get("ggml_threadpool_free")?,
+                threadpool_pause: cpu.get("ggml_threadpool_pause")?,
                 set_threadpool: cpu.get("ggml_backend_cpu_set_threadpool")?,
                 set_n_threads: cpu.get("ggml_backend_cpu_set_n_threads")?,
                 backend_cpu_init: cpu.get("ggml_backend_cpu_init")?,
-                version: format!("{} ({})", text("ggml_version")?, text("ggml_commit")?),
+                version,
                 variant: name.strip_prefix(VARIANT).unwrap_or(&name).to_owned(),
+                base: base_library,
             })
         }
     }
@@ -115,7 +102,8 @@ impl Library {
         if backend.is_null() { Err("its backend does not start".to_owned()) } else { Ok(backend) }
     }
 
-    /// Gives a backend a pool of so many threads in place of `old`. They sleep while idle.
+    /// Gives a backend a pool of so many threads in place of `old`. Between calls they look for
+    /// more work, for some tenths of a second, unless they are told to [`Library::rest`].
     pub(super) fn pool(
         &self,
         backend: Handle,
@@ -137,7 +125,6 @@ impl Library {
         if params.n_threads != count {
             return Err(format!("version {} has other thread pools", self.version));
         }
-        params.poll = 0;
         // SAFETY: handles of the library's own, used on the one thread that calls it; the old
         // pool is no longer the backend's when it is freed.
         unsafe {
@@ -149,6 +136,12 @@ impl Library {
             }
             Ok(pool)
         }
+    }
+
+    /// Sends the threads of a pool to sleep; the next call wakes them.
+    pub(super) fn rest(&self, pool: Handle) {
+        // SAFETY: a pool of the library's own, used on the one thread that calls it.
+        unsafe { (self.threadpool_pause)(pool) };
     }
 }
 

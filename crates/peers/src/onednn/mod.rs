@@ -2,16 +2,17 @@
 
 mod library;
 mod primitive;
-mod problem;
+mod recipe;
 
-use crate::peer::{FLUSHED, PLAIN};
+use crate::peer::{FLUSHED, PLAIN, names};
+use crate::rows::{is_settled, operands};
 use crate::{Found, Peer, Ready, Source};
 use library::Library;
-use primitive::{Formula, Primitive};
-use problem::{OPERANDS, Problem, RESULT, SOURCE, number, view};
-use proofmark_contract::{Call, KernelError, Unsupported};
+use primitive::Primitive;
+use proofmark_contract::{Call, KernelError, Operand, Role, Signature, Unsupported};
 use proofmark_schema::{Case, DType, ErrorContract, Receipt};
 use proofmark_tensor::Tensor;
+use recipe::{Lay, OPS, number, recipe};
 use std::cell::{Cell, RefCell};
 use std::ffi::c_int;
 use std::ptr::null_mut;
@@ -31,7 +32,7 @@ impl Peer for OneDnn {
 
     /// RMS normalisation came with version 3.9, of which no build with OpenMP is packaged.
     fn ops(&self) -> &'static [&'static str] {
-        &["matmul", "softmax", "silu", "add"]
+        const { &names::<_, { OPS.len() }>(OPS) }
     }
 
     fn source(&self) -> Source {
@@ -50,20 +51,51 @@ impl Peer for OneDnn {
         if case.word("rounding", "nearest") != "nearest" {
             return refused("it rounds to nearest only");
         }
+        if case.word("mask", "none") != "none" {
+            return refused("it has no mask inside its softmax");
+        }
+        let has_epilogue = case.flag("bias", false) || case.word("activation", "none") != "none";
+        if has_epilogue && case.size("k") == Some(0) {
+            return refused("it does not define what follows a product of no terms");
+        }
+        match case.op.as_str() {
+            "matmul" if case.word("activation", "none") == "relu" => {
+                return refused("its relu makes 0 of NaN");
+            }
+            "matmul" if case.word("activation", "none") == "gelu" => {
+                return refused("its gelu makes NaN of infinity");
+            }
+            "layer_norm" if case.dtype != DType::F32 => {
+                return refused("scale and shift of its layer norm are f32");
+            }
+            "dequantize_int8" if !case.flag("symmetric", true) => {
+                return refused("its product of codes and scales has no zero points");
+            }
+            _ => {}
+        }
         Ok(())
     }
 
     /// Its conversions of bf16 and its exponential lose subnormals.
     fn contract(&self, case: &Case) -> ErrorContract {
-        if case.op == "matmul" { PLAIN } else { FLUSHED }
+        let is_exact = matches!(case.op.as_str(), "matmul" | "matmul_int8" | "transpose");
+        if is_exact { PLAIN } else { FLUSHED }
     }
 
-    fn load(&self, found: &Found, case: &Case, threads: usize) -> Result<Ready, String> {
+    fn load(
+        &self,
+        found: &Found,
+        case: &Case,
+        signature: &Signature,
+        threads: usize,
+    ) -> Result<Ready, String> {
         // As long as the process, as the library itself.
         let library: &'static Library = Box::leak(Box::new(Library::open(&found.library)?));
         let ready = Rc::new(Contender {
             library,
-            problem: Problem::of(case),
+            case: case.clone(),
+            expected: signature.operands().iter().map(Lay::inhabited).collect(),
+            is_empty: signature.operands().iter().any(Operand::is_empty),
             threads: Cell::new(0),
             made: RefCell::new(None),
         });
@@ -101,9 +133,11 @@ impl Peer for OneDnn {
 
 /// A primitive on no elements.
 fn nothing(library: &'static Library) -> Result<Primitive, String> {
-    let view = |role, operand| view(role, operand, DType::F32, (1, [0, 1]), 1);
-    let views = [view(SOURCE, 0), view(RESULT, 1)];
-    let primitive = Primitive::new(library, Formula::Swish, &views)?;
+    let operand = |name, role| Operand::new(name, role, DType::F32, &[1]);
+    let lays = [operand("x", Role::Input), operand("y", Role::Output)];
+    let mut recipe = recipe(&Case::new("relu", DType::F32), &lays.each_ref().map(Lay::inhabited))?;
+    recipe.views.iter_mut().for_each(|view| view.dims[0] = 0);
+    let primitive = Primitive::new(library, recipe)?;
     primitive.set_addresses(&[null_mut(); 2])?;
     Ok(primitive)
 }
@@ -111,7 +145,11 @@ fn nothing(library: &'static Library) -> Result<Primitive, String> {
 /// A case that is called.
 struct Contender {
     library: &'static Library,
-    problem: Problem,
+    case: Case,
+    /// How its operands lie without padding.
+    expected: Vec<Lay>,
+    /// An operand has no elements, which the library does not define.
+    is_empty: bool,
     threads: Cell<usize>,
     made: RefCell<Option<Made>>,
 }
@@ -119,14 +157,22 @@ struct Contender {
 /// The primitive for operands that lie so, and where they lie now.
 struct Made {
     primitive: Primitive,
-    row_strides: [usize; OPERANDS],
-    addresses: [*mut u8; OPERANDS],
+    row_strides: Vec<usize>,
+    addresses: Vec<*mut u8>,
 }
 
 impl Made {
     fn name(&self) -> &str {
         &self.primitive.implementation
     }
+
+    fn is_for(&self, call: &Call<'_>) -> bool {
+        self.row_strides.iter().copied().eq(operands(call).map(row_stride))
+    }
+}
+
+fn row_stride(tensor: &Tensor) -> usize {
+    tensor.layout.row_stride
 }
 
 impl Contender {
@@ -140,53 +186,34 @@ impl Contender {
             unsafe { set(c_int::try_from(threads).unwrap_or(c_int::MAX)) };
         }
         *self.made.borrow_mut() = None;
-        // Even where there is nothing to do: whether the library has the formula is seen here.
-        let problem = self.problem.inhabited();
-        let made = self.make(&problem, problem.dense())?;
-        *self.made.borrow_mut() = (!self.problem.is_empty()).then_some(made);
+        // Whether the library has the formula is seen here, not by the first call.
+        *self.made.borrow_mut() = Some(self.make(&self.expected, Vec::new())?);
         Ok(())
     }
 
-    fn make(&self, problem: &Problem, row_strides: [usize; OPERANDS]) -> Result<Made, String> {
-        let primitive = Primitive::new(self.library, problem.formula, &problem.views(row_strides))?;
-        Ok(Made { primitive, row_strides, addresses: [null_mut(); OPERANDS] })
+    fn make(&self, lays: &[Lay], row_strides: Vec<usize>) -> Result<Made, String> {
+        let primitive = Primitive::new(self.library, recipe(&self.case, lays)?)?;
+        Ok(Made { primitive, row_strides, addresses: Vec::new() })
     }
 
     fn run(&self, call: &mut Call<'_>) -> Result<(), String> {
-        let mut row_strides = [0; OPERANDS];
-        let mut addresses = [null_mut(); OPERANDS];
-        let tensors = call.inputs.iter().chain(call.outputs.iter());
-        for ((stride, address), tensor) in row_strides.iter_mut().zip(&mut addresses).zip(tensors) {
-            // Strides of nothing are at least 1 too.
-            *stride = tensor.layout.row_stride.max(1);
-            *address = tensor.base();
+        if self.is_empty && is_settled(call) {
+            return Ok(());
         }
         let mut made = self.made.borrow_mut();
         let made = match &mut *made {
-            Some(made) if made.row_strides == row_strides => made,
+            Some(made) if made.is_for(call) => made,
             other => {
-                if self.problem.is_empty() {
-                    clear(&call.outputs[0]);
-                    return Ok(());
-                }
-                other.insert(self.make(&self.problem, row_strides)?)
+                let lays: Vec<Lay> = operands(call).map(Lay::of).collect();
+                other.insert(self.make(&lays, operands(call).map(row_stride).collect())?)
             }
         };
-        if made.addresses != addresses {
-            made.primitive.set_addresses(&addresses)?;
-            made.addresses = addresses;
+        if !made.addresses.iter().copied().eq(operands(call).map(Tensor::base)) {
+            made.addresses.clear();
+            made.addresses.extend(operands(call).map(Tensor::base));
+            made.primitive.set_addresses(&made.addresses)?;
         }
         // SAFETY: the views were made from the shapes of this case and these strides.
         unsafe { made.primitive.run() }
-    }
-}
-
-/// Writes zeros: what sums of no terms are.
-fn clear(result: &Tensor) {
-    let (layout, size) = (&result.layout, result.dtype.size());
-    for row in 0..layout.rows() {
-        let at = result.base().wrapping_add(row * layout.row_stride * size);
-        // SAFETY: a row of a tensor that the call has for writing.
-        unsafe { at.write_bytes(0, layout.cols() * size) };
     }
 }

@@ -1,29 +1,98 @@
 //! A primitive of oneDNN: one computation on operands that lie in a certain way.
 
 use super::library::{Handle, Library, done, make, text};
-use std::ffi::{c_char, c_int, c_void};
+use std::ffi::{c_char, c_int, c_uint, c_void};
 use std::ptr::{null, null_mut};
 
 const INFERENCE: c_int = 96;
-const SWISH: c_int = 0x2c;
-const ADD: c_int = 0x1fff0;
-const SOFTMAX: c_int = 0x30000;
 const IMPLEMENTATION_NAME: c_int = 8;
+/// The role of the second source of the first operation that follows a formula, and how far that
+/// of each later one is.
+const AFTER: c_int = 32768;
+const SCALE_AND_SHIFT: c_uint = 6;
 
-/// What a primitive computes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// The library's numbers of algorithms.
+pub(super) mod algorithm {
+    use super::c_int;
+    pub(crate) const RELU: c_int = 0x20;
+    pub(crate) const TANH: c_int = 0x21;
+    pub(crate) const LINEAR: c_int = 0x26;
+    pub(crate) const LOGISTIC: c_int = 0x29;
+    pub(crate) const EXP: c_int = 0x2a;
+    pub(crate) const GELU_TANH: c_int = 0x2b;
+    pub(crate) const SWISH: c_int = 0x2c;
+    pub(crate) const GELU_ERF: c_int = 0x31;
+    pub(crate) const ADD: c_int = 0x1fff0;
+    pub(crate) const MUL: c_int = 0x1fff1;
+    pub(crate) const DIV: c_int = 0x1fff4;
+    pub(crate) const SUB: c_int = 0x1fff5;
+    pub(crate) const SOFTMAX: c_int = 0x30000;
+    pub(crate) const LOG_SOFTMAX: c_int = 0x30001;
+}
+
+/// The library's numbers of operands' roles.
+pub(super) mod role {
+    use super::c_int;
+    pub(crate) const SOURCE: c_int = 1;
+    pub(crate) const SECOND_SOURCE: c_int = 2;
+    pub(crate) const RESULT: c_int = 17;
+    pub(crate) const WEIGHTS: c_int = 33;
+    pub(crate) const BIAS: c_int = 41;
+    pub(crate) const SCALE: c_int = 51;
+    pub(crate) const SHIFT: c_int = 52;
+}
+
+/// What a primitive computes, with the algorithm where the library has several.
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Formula {
-    /// The product of the first two operands.
+    /// The source times the weights, plus the bias if there is one.
     Matmul,
-    /// Softmax along the last axis.
-    Softmax,
-    /// The sum of the first two operands.
-    Add,
-    /// `x / (1 + exp(-x))`.
-    Swish,
+    /// A softmax along the last axis.
+    Softmax(c_int),
+    /// An operation on two sources.
+    Binary(c_int),
+    /// A function of each element, with its parameter.
+    Eltwise(c_int, f32),
+    /// Layer normalisation along the last axis, with its epsilon.
+    LayerNorm(f32),
+    /// The same elements in another order or type.
+    Reorder,
+}
+
+/// What follows a formula in the same primitive, on its result.
+#[derive(Debug)]
+pub(super) enum After {
+    /// A function of each element, with its parameter.
+    Eltwise(c_int, f32),
+    /// An operation with another operand.
+    Binary(c_int, View),
+}
+
+/// A computation and its operands.
+#[derive(Debug)]
+pub(super) struct Recipe {
+    pub(super) formula: Formula,
+    pub(super) views: Vec<View>,
+    pub(super) after: Vec<After>,
+}
+
+impl Formula {
+    /// The recipe of only this, on these operands.
+    pub(super) fn of(self, views: Vec<View>) -> Recipe {
+        Recipe { formula: self, views, after: Vec::new() }
+    }
+}
+
+impl Recipe {
+    /// The same, followed by another operation.
+    pub(super) fn after(mut self, after: After) -> Recipe {
+        self.after.push(after);
+        self
+    }
 }
 
 /// An operand as a primitive sees it.
+#[derive(Clone, Debug)]
 pub(super) struct View {
     /// The library's number of its role.
     pub(super) role: c_int,
@@ -72,15 +141,24 @@ pub(super) struct Primitive {
 }
 
 impl Primitive {
-    /// The library's best way to compute a formula, its last view being the result.
-    pub(super) fn new(
-        library: &'static Library,
-        formula: Formula,
-        views: &[View],
-    ) -> Result<Primitive, String> {
+    /// The library's best way to compute a recipe.
+    pub(super) fn new(library: &'static Library, recipe: Recipe) -> Result<Primitive, String> {
+        let Recipe { formula, mut views, after } = recipe;
+        let mut extra = Attributes::new(library)?;
+        for (place, after) in after.into_iter().enumerate() {
+            extra.append(library, &after)?;
+            if let After::Binary(_, view) = after {
+                let role = (AFTER * (place as c_int + 1)) | role::SECOND_SOURCE;
+                views.push(View { role, ..view });
+            }
+        }
         let describe = |view: &View| describe(library, view);
         let descriptions: Vec<Owned> = views.iter().map(describe).collect::<Result<_, _>>()?;
-        let recipe = recipe(library, formula, &descriptions)?;
+        let of = |role: c_int| {
+            let place = views.iter().position(|view| view.role == role);
+            place.map_or(null_mut(), |place| descriptions[place].handle)
+        };
+        let recipe = describe_formula(library, formula, &of, extra.finish(library)?.handle)?;
         let (mut name, mut handle): (*const c_char, Handle) = (null(), null_mut());
         // SAFETY: the documented types; the recipe and all that it was made of are alive.
         unsafe {
@@ -164,31 +242,87 @@ fn memory(library: &Library, description: Handle) -> Result<Owned, String> {
     own(library, handle, "dnnl_memory_destroy")
 }
 
-/// How the library computes a formula.
-fn recipe(library: &Library, formula: Formula, descriptions: &[Owned]) -> Result<Owned, String> {
+/// How the library computes a formula on operands of these roles.
+fn describe_formula(
+    library: &Library,
+    formula: Formula,
+    of: &dyn Fn(c_int) -> Handle,
+    extra: Handle,
+) -> Result<Owned, String> {
     let Library { open, engine, .. } = library;
-    let of = |place: usize| descriptions[place].handle;
-    let (engine, result, none) = (*engine, of(descriptions.len() - 1), null_mut());
+    let (engine, source, result) = (*engine, of(role::SOURCE), of(role::RESULT));
     let mut handle = null_mut();
     let out = &raw mut handle;
-    // SAFETY: the documented type of each; descriptions are alive, attributes may be null.
+    // SAFETY: the documented type of each; descriptions are alive, those that may be null are.
     unsafe {
         match formula {
             Formula::Matmul => make!(open, "dnnl_matmul_primitive_desc_create",
-                out => *mut Handle, engine => Handle, of(0) => Handle, of(1) => Handle,
-                none => Handle, result => Handle, none => Handle),
-            Formula::Add => make!(open, "dnnl_binary_primitive_desc_create",
-                out => *mut Handle, engine => Handle, ADD => c_int, of(0) => Handle,
-                of(1) => Handle, result => Handle, none => Handle),
-            Formula::Softmax => make!(open, "dnnl_softmax_forward_primitive_desc_create",
-                out => *mut Handle, engine => Handle, INFERENCE => c_int, SOFTMAX => c_int,
-                of(0) => Handle, result => Handle, 1 => c_int, none => Handle),
-            Formula::Swish => make!(open, "dnnl_eltwise_forward_primitive_desc_create",
-                out => *mut Handle, engine => Handle, INFERENCE => c_int, SWISH => c_int,
-                of(0) => Handle, result => Handle, 1.0 => f32, 0.0 => f32, none => Handle),
+                out => *mut Handle, engine => Handle, source => Handle,
+                of(role::WEIGHTS) => Handle, of(role::BIAS) => Handle, result => Handle,
+                extra => Handle),
+            Formula::Binary(kind) => make!(open, "dnnl_binary_primitive_desc_create",
+                out => *mut Handle, engine => Handle, kind => c_int, source => Handle,
+                of(role::SECOND_SOURCE) => Handle, result => Handle, extra => Handle),
+            Formula::Softmax(kind) => make!(open, "dnnl_softmax_forward_primitive_desc_create",
+                out => *mut Handle, engine => Handle, INFERENCE => c_int, kind => c_int,
+                source => Handle, result => Handle, 1 => c_int, extra => Handle),
+            Formula::Eltwise(kind, alpha) => {
+                make!(open, "dnnl_eltwise_forward_primitive_desc_create",
+                    out => *mut Handle, engine => Handle, INFERENCE => c_int, kind => c_int,
+                    source => Handle, result => Handle, alpha => f32, 0.0 => f32,
+                    extra => Handle)
+            }
+            Formula::LayerNorm(eps) => {
+                make!(open, "dnnl_layer_normalization_forward_primitive_desc_create",
+                    out => *mut Handle, engine => Handle, INFERENCE => c_int, source => Handle,
+                    result => Handle, null_mut() => Handle, eps => f32,
+                    SCALE_AND_SHIFT => c_uint, extra => Handle)
+            }
+            Formula::Reorder => make!(open, "dnnl_reorder_primitive_desc_create",
+                out => *mut Handle, source => Handle, engine => Handle, result => Handle,
+                engine => Handle, extra => Handle),
         }?;
     }
     own(library, handle, "dnnl_primitive_desc_destroy")
+}
+
+/// What follows a formula, as the library's list of it.
+struct Attributes(Owned);
+
+impl Attributes {
+    fn new(library: &Library) -> Result<Attributes, String> {
+        let mut handle = null_mut();
+        // SAFETY: the documented type.
+        unsafe { make!(library.open, "dnnl_post_ops_create", &raw mut handle => *mut Handle)? };
+        Ok(Attributes(own(library, handle, "dnnl_post_ops_destroy")?))
+    }
+
+    fn append(&mut self, library: &Library, after: &After) -> Result<(), String> {
+        let list = self.0.handle;
+        // SAFETY: the documented types; a description is copied.
+        unsafe {
+            match after {
+                After::Eltwise(kind, alpha) => make!(library.open, "dnnl_post_ops_append_eltwise",
+                    list => Handle, *kind => c_int, *alpha => f32, 0.0 => f32),
+                After::Binary(kind, view) => {
+                    let second = describe(library, view)?;
+                    make!(library.open, "dnnl_post_ops_append_binary",
+                        list => Handle, *kind => c_int, second.handle => Handle)
+                }
+            }
+        }
+    }
+
+    fn finish(self, library: &Library) -> Result<Owned, String> {
+        let mut handle = null_mut();
+        // SAFETY: the documented types; the list is copied.
+        unsafe {
+            make!(library.open, "dnnl_primitive_attr_create", &raw mut handle => *mut Handle)?;
+            make!(library.open, "dnnl_primitive_attr_set_post_ops",
+                handle => Handle, self.0.handle => Handle)?;
+        }
+        own(library, handle, "dnnl_primitive_attr_destroy")
+    }
 }
 
 fn own(library: &Library, handle: Handle, destroy: &str) -> Result<Owned, String> {

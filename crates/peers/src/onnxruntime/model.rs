@@ -1,6 +1,10 @@
-//! The ONNX model of a case, as bytes: a graph of one op in protocol buffers.
+//! The ONNX model of a case, as bytes.
 
-use proofmark_schema::{Case, DType};
+use super::message::Message;
+use ort_sys::ONNXTensorElementDataType as Element;
+use proofmark_contract::Signature;
+use proofmark_schema::DType;
+use std::ffi::CString;
 
 /// Fields of messages, by the numbers in `onnx.proto`.
 mod field {
@@ -21,6 +25,7 @@ mod field {
     pub(super) const ATTRIBUTE_NAME: u32 = 1;
     pub(super) const ATTRIBUTE_REAL: u32 = 2;
     pub(super) const ATTRIBUTE_INTEGER: u32 = 3;
+    pub(super) const ATTRIBUTE_INTEGERS: u32 = 8;
     pub(super) const ATTRIBUTE_KIND: u32 = 20;
     pub(super) const VALUE_NAME: u32 = 1;
     pub(super) const VALUE_TYPE: u32 = 2;
@@ -31,208 +36,220 @@ mod field {
     pub(super) const SIZE_VALUE: u32 = 1;
 }
 
-/// The format of models and the set of ops that everything here is in.
-const IR_VERSION: u64 = 8;
-const OPSET: u64 = 17;
 /// The domain of ONNX Runtime's own ops.
 const OWN: &str = "com.microsoft";
+/// Kinds of attributes.
 const REAL: u64 = 1;
 const INTEGER: u64 = 2;
+const INTEGERS: u64 = 7;
 
-/// An input or the output of a model.
+/// A graph in words: one node a line, `y0 = Softmax<axis=-1>(x0)`. Inputs of the case are `x0`,
+/// `x1`, …, its outputs `y0`, …; everything else is the graph's own.
+pub(super) struct Graph {
+    pub(super) nodes: String,
+    /// Operands whose elements the nodes take in another shape than the case's: name and shape.
+    pub(super) shapes: Vec<(&'static str, Vec<usize>)>,
+    /// The set of ONNX's ops that the nodes are of, with the format of models that has it.
+    pub(super) opset: (u64, u64),
+}
+
+/// The set that everything is in that needs no newer one.
+const OPSET: (u64, u64) = (17, 8);
+
+impl From<String> for Graph {
+    fn from(nodes: String) -> Graph {
+        Graph { nodes, shapes: Vec::new(), opset: OPSET }
+    }
+}
+
+impl Graph {
+    /// The same with an operand in this shape.
+    pub(super) fn shaped(mut self, name: &'static str, shape: impl Into<Vec<usize>>) -> Graph {
+        self.shapes.push((name, shape.into()));
+        self
+    }
+}
+
+/// An input or output of a model.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Value {
     /// Its name, with the 0 that C wants.
-    pub(super) name: &'static std::ffi::CStr,
+    pub(super) name: CString,
     /// Sizes along each axis.
     pub(super) shape: Vec<usize>,
+    /// The type of its elements.
+    pub(super) dtype: DType,
 }
 
-/// A model with its operands in the order of calls, the result last.
+/// A model with its operands in the order of calls.
 pub(super) struct Model {
     pub(super) bytes: Vec<u8>,
     pub(super) values: Vec<Value>,
+    /// How many of them are only read; they come first.
+    pub(super) inputs: usize,
 }
 
-/// ONNX's number of an element type.
-pub(super) fn number(dtype: DType) -> Option<i32> {
+impl Model {
+    /// The model of a graph on operands.
+    pub(super) fn new(graph: &Graph, signature: &Signature) -> Result<Model, String> {
+        let inputs = signature.inputs().len();
+        let mut values = Vec::new();
+        for (place, operand) in signature.operands().iter().enumerate() {
+            let name = match place.checked_sub(inputs) {
+                None => format!("x{place}"),
+                Some(place) => format!("y{place}"),
+            };
+            let other = graph.shapes.iter().find(|(shaped, _)| *shaped == name);
+            let shape = other.map_or(&operand.shape, |(_, shape)| shape).clone();
+            let name = CString::new(name).map_err(|error| error.to_string())?;
+            values.push(Value { name, shape, dtype: operand.dtype });
+        }
+        let mut written = Message::default().text(field::GRAPH_NAME, "case");
+        for line in graph.nodes.lines().filter(|line| !line.trim().is_empty()) {
+            let node = node(line).ok_or_else(|| format!("`{line}` is no node"))?;
+            written = written.message(field::GRAPH_NODE, node);
+        }
+        for (place, value) in values.iter().enumerate() {
+            let field = if place < inputs { field::GRAPH_INPUT } else { field::GRAPH_OUTPUT };
+            written = written.message(field, described(value)?);
+        }
+        let opset = |domain: &str, version| {
+            let named = Message::default().text(field::OPSET_DOMAIN, domain);
+            named.number(field::OPSET_VERSION, version)
+        };
+        let (version, format) = graph.opset;
+        let bytes = Message::default()
+            .number(field::MODEL_IR, format)
+            .message(field::MODEL_GRAPH, written)
+            .message(field::MODEL_OPSET, opset("", version))
+            .message(field::MODEL_OPSET, opset(OWN, 1))
+            .0;
+        Ok(Model { bytes, values, inputs })
+    }
+}
+
+/// The node of a line: `outputs = [own.]Op<attributes>(inputs)`, everything but the op optional.
+fn node(line: &str) -> Option<Message> {
+    let (outputs, call) = line.split_once(" = ")?;
+    let (head, inputs) = call.strip_suffix(')')?.split_once('(')?;
+    let (op, attributes) = match head.split_once('<') {
+        Some((op, attributes)) => (op, attributes.strip_suffix('>')?),
+        None => (head, ""),
+    };
+    let (op, domain) = op.strip_prefix("own.").map_or((op, ""), |op| (op, OWN));
+    let mut node = Message::default().text(field::NODE_OP, op).text(field::NODE_DOMAIN, domain);
+    // A name that is left out stays in its place.
+    for name in inputs.split(',').filter(|_| !inputs.is_empty()) {
+        node = node.text(field::NODE_INPUT, name.trim());
+    }
+    for name in outputs.split(',') {
+        node = node.text(field::NODE_OUTPUT, name.trim());
+    }
+    for attribute in attributes.split(',').filter(|text| !text.is_empty()) {
+        let (name, value) = attribute.trim().split_once('=')?;
+        node = node.message(field::NODE_ATTRIBUTE, self::attribute(name, value)?);
+    }
+    Some(node)
+}
+
+/// An attribute: a whole number, several between colons, or a number with a point or exponent.
+fn attribute(name: &str, value: &str) -> Option<Message> {
+    let named = Message::default().text(field::ATTRIBUTE_NAME, name);
+    if value.contains(':') {
+        let mut several = named.number(field::ATTRIBUTE_KIND, INTEGERS);
+        for value in value.split(':').filter(|value| !value.is_empty()) {
+            several = several.number(field::ATTRIBUTE_INTEGERS, whole(value)?);
+        }
+        return Some(several);
+    }
+    if let Some(value) = whole(value) {
+        let one = named.number(field::ATTRIBUTE_KIND, INTEGER);
+        return Some(one.number(field::ATTRIBUTE_INTEGER, value));
+    }
+    Some(named.number(field::ATTRIBUTE_KIND, REAL).real(field::ATTRIBUTE_REAL, value.parse().ok()?))
+}
+
+/// A whole number as protocol buffers have it, negative ones as their two's complement.
+fn whole(value: &str) -> Option<u64> {
+    value.parse::<i64>().ok().map(i64::cast_unsigned)
+}
+
+fn described(value: &Value) -> Result<Message, String> {
+    let mut shape = Message::default();
+    for &size in &value.shape {
+        let size = Message::default().number(field::SIZE_VALUE, size as u64);
+        shape = shape.message(field::SHAPE_SIZE, size);
+    }
+    let tensor = Message::default()
+        .number(field::TENSOR_ELEMENT, element(value.dtype) as u64)
+        .message(field::TENSOR_SHAPE, shape);
+    let kind = Message::default().message(field::TYPE_TENSOR, tensor);
+    let name = value.name.to_str().map_err(|error| error.to_string())?;
+    Ok(Message::default().text(field::VALUE_NAME, name).message(field::VALUE_TYPE, kind))
+}
+
+/// The library's number of an element type, which is ONNX's.
+pub(super) fn element(dtype: DType) -> Element {
     match dtype {
-        DType::F32 => Some(1),
-        DType::F16 => Some(10),
-        DType::Bf16 => Some(16),
-        _ => None,
-    }
-}
-
-/// The model of a case.
-pub(super) fn of(case: &Case) -> Model {
-    let size = |axis: &str| case.size(axis).unwrap_or(1) as usize;
-    let rows = || ["b", "s", "d"].map(size).to_vec();
-    let axis = |name| Message::attribute(name, INTEGER).number(field::ATTRIBUTE_INTEGER, u64::MAX);
-    let (nodes, shapes) = match case.op.as_str() {
-        "matmul" => product(case),
-        "softmax" => {
-            let node = Message::node("Softmax", "", &["a"], "c");
-            (vec![node.message(field::NODE_ATTRIBUTE, axis("axis"))], vec![rows(), rows()])
-        }
-        "rms_norm" => {
-            let eps = Message::attribute("epsilon", REAL)
-                .real(field::ATTRIBUTE_REAL, case.real("eps", 1e-6) as f32);
-            let node = Message::node("SimplifiedLayerNormalization", "", &["a", "b"], "c")
-                .message(field::NODE_ATTRIBUTE, axis("axis"))
-                .message(field::NODE_ATTRIBUTE, eps);
-            (vec![node], vec![rows(), vec![size("d")], rows()])
-        }
-        // The usual two ops; the optimiser makes one of them.
-        "silu" => {
-            let nodes = vec![
-                Message::node("Sigmoid", "", &["a"], "s"),
-                Message::node("Mul", "", &["a", "s"], "c"),
-            ];
-            (nodes, vec![rows(), rows()])
-        }
-        _ => (vec![Message::node("Add", "", &["a", "b"], "c")], vec![rows(); 3]),
-    };
-    let inputs = shapes.len() - 1;
-    let names = [c"a", c"b"].into_iter().take(inputs).chain([c"c"]);
-    let values: Vec<Value> = names.zip(shapes).map(|(name, shape)| Value { name, shape }).collect();
-    let bytes = model(&nodes, &values, number(case.dtype).unwrap_or(0));
-    Model { bytes, values }
-}
-
-fn product(case: &Case) -> (Vec<Message>, Vec<Vec<usize>>) {
-    let [b, m, n, k] = ["b", "m", "n", "k"].map(|axis| case.size(axis).unwrap_or(1) as usize);
-    let is_transposed = case.word("layout", "nn") == "nt";
-    let node = match is_transposed {
-        false => Message::node("MatMul", "", &["a", "b"], "c"),
-        // What the optimiser makes of a transposition before a product.
-        true => Message::node("FusedMatMul", OWN, &["a", "b"], "c").message(
-            field::NODE_ATTRIBUTE,
-            Message::attribute("transB", INTEGER).number(field::ATTRIBUTE_INTEGER, 1),
-        ),
-    };
-    let mut right = if is_transposed { vec![n, k] } else { vec![k, n] };
-    if !case.flag("shared", false) {
-        right.insert(0, b);
-    }
-    (vec![node], vec![vec![b, m, k], right, vec![b, m, n]])
-}
-
-fn model(nodes: &[Message], values: &[Value], element: i32) -> Vec<u8> {
-    let mut graph = Message::default().text(field::GRAPH_NAME, "case");
-    for node in nodes {
-        graph = graph.message(field::GRAPH_NODE, node.clone());
-    }
-    for (place, value) in values.iter().enumerate() {
-        let is_last = place + 1 == values.len();
-        let field = if is_last { field::GRAPH_OUTPUT } else { field::GRAPH_INPUT };
-        graph = graph.message(field, Message::value(value, element));
-    }
-    let opset = |domain: &str, version| {
-        let named = Message::default().text(field::OPSET_DOMAIN, domain);
-        named.number(field::OPSET_VERSION, version)
-    };
-    Message::default()
-        .number(field::MODEL_IR, IR_VERSION)
-        .message(field::MODEL_GRAPH, graph)
-        .message(field::MODEL_OPSET, opset("", OPSET))
-        .message(field::MODEL_OPSET, opset(OWN, 1))
-        .0
-}
-
-/// A message of protocol buffers, field by field.
-#[derive(Clone, Default)]
-struct Message(Vec<u8>);
-
-impl Message {
-    fn node(op: &str, domain: &str, inputs: &[&str], output: &str) -> Message {
-        let mut node = Message::default();
-        for input in inputs {
-            node = node.text(field::NODE_INPUT, input);
-        }
-        node.text(field::NODE_OUTPUT, output)
-            .text(field::NODE_OP, op)
-            .text(field::NODE_DOMAIN, domain)
-    }
-
-    fn attribute(name: &str, kind: u64) -> Message {
-        Message::default().text(field::ATTRIBUTE_NAME, name).number(field::ATTRIBUTE_KIND, kind)
-    }
-
-    fn value(value: &Value, element: i32) -> Message {
-        let mut shape = Message::default();
-        for &size in &value.shape {
-            let size = Message::default().number(field::SIZE_VALUE, size as u64);
-            shape = shape.message(field::SHAPE_SIZE, size);
-        }
-        let tensor = Message::default()
-            .number(field::TENSOR_ELEMENT, u64::from(element.unsigned_abs()))
-            .message(field::TENSOR_SHAPE, shape);
-        let kind = Message::default().message(field::TYPE_TENSOR, tensor);
-        Message::default()
-            .text(field::VALUE_NAME, &value.name.to_string_lossy())
-            .message(field::VALUE_TYPE, kind)
-    }
-
-    fn number(mut self, field: u32, value: u64) -> Message {
-        self.varint(u64::from(field) << 3);
-        self.varint(value);
-        self
-    }
-
-    fn real(mut self, field: u32, value: f32) -> Message {
-        self.varint(u64::from(field) << 3 | 5);
-        self.0.extend(value.to_le_bytes());
-        self
-    }
-
-    fn text(self, field: u32, text: &str) -> Message {
-        self.message(field, Message(text.as_bytes().to_vec()))
-    }
-
-    fn message(mut self, field: u32, inner: Message) -> Message {
-        self.varint(u64::from(field) << 3 | 2);
-        self.varint(inner.0.len() as u64);
-        self.0.extend(inner.0);
-        self
-    }
-
-    /// Seven bits a byte, lowest first; the high bit says that more follow.
-    fn varint(&mut self, mut value: u64) {
-        while value >= 0x80 {
-            self.0.push(value as u8 | 0x80);
-            value >>= 7;
-        }
-        self.0.push(value as u8);
+        DType::F64 => Element::ONNX_TENSOR_ELEMENT_DATA_TYPE_DOUBLE,
+        DType::F32 => Element::ONNX_TENSOR_ELEMENT_DATA_TYPE_FLOAT,
+        DType::F16 => Element::ONNX_TENSOR_ELEMENT_DATA_TYPE_FLOAT16,
+        DType::Bf16 => Element::ONNX_TENSOR_ELEMENT_DATA_TYPE_BFLOAT16,
+        DType::F8e4m3 => Element::ONNX_TENSOR_ELEMENT_DATA_TYPE_FLOAT8E4M3FN,
+        DType::F8e5m2 => Element::ONNX_TENSOR_ELEMENT_DATA_TYPE_FLOAT8E5M2,
+        DType::I8 => Element::ONNX_TENSOR_ELEMENT_DATA_TYPE_INT8,
+        DType::U8 => Element::ONNX_TENSOR_ELEMENT_DATA_TYPE_UINT8,
+        DType::I32 => Element::ONNX_TENSOR_ELEMENT_DATA_TYPE_INT32,
+        DType::U32 => Element::ONNX_TENSOR_ELEMENT_DATA_TYPE_UINT32,
+        DType::I64 => Element::ONNX_TENSOR_ELEMENT_DATA_TYPE_INT64,
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use proofmark_contract::{Operand, Role};
 
     #[test]
-    fn numbers_are_written_as_protocol_buffers_have_them() {
-        assert_eq!(Message::default().number(1, 150).0, [0x08, 0x96, 0x01]);
-        assert_eq!(Message::default().text(2, "testing").0[..3], [0x12, 0x07, b't']);
-        let minus_one = Message::default().number(3, u64::MAX).0;
-        assert_eq!((minus_one.len(), minus_one[10]), (11, 1), "ten bytes for a negative number");
-        let inner = Message::default().number(1, 150);
-        assert_eq!(Message::default().message(3, inner).0, [0x1a, 0x03, 0x08, 0x96, 0x01]);
-        assert_eq!(Message::default().number(20, 2).0, [0xa0, 0x01, 0x02]);
+    fn a_line_becomes_a_node_with_what_it_names() {
+        let written =
+            |line: &str| node(line).map(|node| String::from_utf8_lossy(&node.0).into_owned());
+        let whole = written("y0,,s = own.Norm<axis=-1,epsilon=1e-5>(x0, x1)").unwrap();
+        for part in ["y0", "s", "Norm", OWN, "axis", "epsilon", "x0", "x1"] {
+            assert!(whole.contains(part), "{part} in {whole:?}");
+        }
+        assert!(written("c = Constant<value_float=2.5>()").is_some());
+        assert!(written("t = Transpose<perm=0:2:1>(x0)").is_some());
+        assert!(written("y0 = Relu(x0").is_none());
+        assert!(written("y0 = Softmax<axis=one>(x0)").is_none());
     }
 
     #[test]
-    fn operands_have_the_shapes_of_the_op() {
-        let shapes = |case: &str| -> Vec<Vec<usize>> {
-            let values = of(&case.parse().unwrap()).values.into_iter();
-            values.map(|value| value.shape).collect()
+    fn attributes_have_the_kind_of_their_values() {
+        let kind = |value: &str| {
+            let bytes = attribute("a", value).unwrap().0;
+            // The field's number takes two bytes, after the name's three.
+            bytes[5]
         };
-        let product = "matmul:f32[b=2,m=3,n=5,k=7;layout=nt]";
-        assert_eq!(shapes(product), [vec![2, 3, 7], vec![2, 5, 7], vec![2, 3, 5]]);
-        let shared = "matmul:f32[b=2,m=3,n=5,k=7;shared=true]";
-        assert_eq!(shapes(shared), [vec![2, 3, 7], vec![7, 5], vec![2, 3, 5]]);
-        let norm = "rms_norm:f32[b=2,s=3,d=5]";
-        assert_eq!(shapes(norm), [vec![2, 3, 5], vec![5], vec![2, 3, 5]]);
+        assert_eq!(
+            [kind("-1"), kind("1e-6"), kind("0:1")].map(u64::from),
+            [INTEGER, REAL, INTEGERS]
+        );
+    }
+
+    #[test]
+    fn operands_keep_their_types_and_may_be_taken_in_another_shape() {
+        let operands = vec![
+            Operand::new("codes", Role::Input, DType::I8, &[2, 3]),
+            Operand::new("scales", Role::Input, DType::F32, &[2]),
+            Operand::new("x", Role::Output, DType::F32, &[2, 3]),
+        ];
+        let graph = Graph::from("y0 = DequantizeLinear<axis=0>(x0, x1)".to_owned());
+        let model = Model::new(&graph.shaped("x1", [1, 2]), &Signature::new(operands)).unwrap();
+        let of = |place: usize| (model.values[place].dtype, model.values[place].shape.clone());
+        assert_eq!(model.inputs, 2);
+        assert_eq!(of(0), (DType::I8, vec![2, 3]));
+        assert_eq!(of(1), (DType::F32, vec![1, 2]));
+        assert_eq!(model.values[2].name.to_str(), Ok("y0"));
     }
 }

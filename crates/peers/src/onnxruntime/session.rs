@@ -1,13 +1,12 @@
 //! ONNX Runtime's C interface: a session for a model, and operands bound to it.
 
-use super::model::Model;
+use super::model::{Model, Value, element};
 use crate::open::Open;
 use ort_sys::{
-    ExecutionMode, ONNXTensorElementDataType as Element, ORT_API_VERSION, OrtAllocatorType, OrtApi,
-    OrtApiBase, OrtEnv, OrtIoBinding, OrtLoggingLevel, OrtMemType, OrtMemoryInfo, OrtSession,
-    OrtSessionOptions, OrtStatusPtr, OrtValue,
+    ExecutionMode, ORT_API_VERSION, OrtAllocatorType, OrtApi, OrtApiBase, OrtEnv, OrtIoBinding,
+    OrtLoggingLevel, OrtMemType, OrtMemoryInfo, OrtSession, OrtSessionOptions, OrtStatusPtr,
+    OrtValue,
 };
-use proofmark_schema::DType;
 use std::ffi::{CStr, c_char, c_int};
 use std::path::Path;
 use std::ptr::{null, null_mut};
@@ -51,12 +50,7 @@ impl Runtime {
     }
 
     /// A session that runs a model on so many threads.
-    pub(super) fn session(
-        &'static self,
-        model: &Model,
-        dtype: DType,
-        threads: usize,
-    ) -> Result<Session, String> {
+    pub(super) fn session(&'static self, model: &Model, threads: usize) -> Result<Session, String> {
         let api = self.api;
         let mut options = null_mut();
         // SAFETY: as documented.
@@ -68,7 +62,7 @@ impl Runtime {
             runtime: self,
             session: session?,
             values: model.values.clone(),
-            dtype,
+            inputs: model.inputs,
             bindings: Vec::new(),
             last: 0,
         })
@@ -106,8 +100,9 @@ impl Runtime {
 pub(super) struct Session {
     runtime: &'static Runtime,
     session: *mut OrtSession,
-    values: Vec<super::model::Value>,
-    dtype: DType,
+    values: Vec<Value>,
+    /// How many of them are read; they come first.
+    inputs: usize,
     bindings: Vec<Binding>,
     /// The binding that was run last.
     last: usize,
@@ -115,21 +110,18 @@ pub(super) struct Session {
 
 /// Operands at these addresses.
 struct Binding {
-    addresses: Addresses,
+    addresses: Vec<*mut u8>,
     binding: *mut OrtIoBinding,
     values: Vec<*mut OrtValue>,
 }
-
-/// Where operands lie, the result last of those there are.
-pub(super) type Addresses = [*mut u8; 3];
 
 impl Session {
     /// Runs the model once.
     ///
     /// # Safety
     /// At each address lies an operand of the model without padding.
-    pub(super) unsafe fn run(&mut self, addresses: &Addresses) -> Result<(), String> {
-        let is_it = |binding: &Binding| binding.addresses == *addresses;
+    pub(super) unsafe fn run(&mut self, addresses: &[*mut u8]) -> Result<(), String> {
+        let is_it = |binding: &Binding| binding.addresses == addresses;
         if !self.bindings.get(self.last).is_some_and(is_it) {
             // Sets of operands come one after the other, so that the next is mostly it.
             let next = self.last + 1;
@@ -148,21 +140,20 @@ impl Session {
     }
 
     /// Binds operands to the model's names; the place of the binding.
-    fn bind(&mut self, addresses: &Addresses) -> Result<usize, String> {
+    fn bind(&mut self, addresses: &[*mut u8]) -> Result<usize, String> {
         let api = self.runtime.api;
         let mut binding = null_mut();
         // SAFETY: as documented; the session is alive.
         done(api, unsafe { (api.CreateIoBinding)(self.session, &raw mut binding) })?;
-        let mut bound = Binding { addresses: *addresses, binding, values: Vec::new() };
-        let last = self.values.len() - 1;
+        let mut bound = Binding { addresses: addresses.to_vec(), binding, values: Vec::new() };
         for (place, value) in self.values.iter().enumerate() {
             let shape: Vec<i64> = value.shape.iter().map(|&size| size as i64).collect();
-            let bytes = value.shape.iter().product::<usize>() * self.dtype.size();
+            let bytes = value.shape.iter().product::<usize>() * value.dtype.size();
             let mut tensor = null_mut();
             let (memory, data) = (self.runtime.memory, addresses[place].cast());
             // SAFETY: as documented; the data is not touched until the model is run.
             unsafe {
-                let (sizes, axes, element) = (shape.as_ptr(), shape.len(), element(self.dtype));
+                let (sizes, axes, element) = (shape.as_ptr(), shape.len(), element(value.dtype));
                 done(
                     api,
                     (api.CreateTensorWithDataAsOrtValue)(
@@ -176,7 +167,8 @@ impl Session {
                     ),
                 )?;
                 bound.values.push(tensor);
-                let bind = if place == last { api.BindOutput } else { api.BindInput };
+                let is_read = place < self.inputs;
+                let bind = if is_read { api.BindInput } else { api.BindOutput };
                 done(api, bind(binding, value.name.as_ptr(), tensor))?;
             }
         }
@@ -196,14 +188,6 @@ impl Drop for Session {
             }
             (api.ReleaseSession)(self.session);
         }
-    }
-}
-
-fn element(dtype: DType) -> Element {
-    match dtype {
-        DType::F16 => Element::ONNX_TENSOR_ELEMENT_DATA_TYPE_FLOAT16,
-        DType::Bf16 => Element::ONNX_TENSOR_ELEMENT_DATA_TYPE_BFLOAT16,
-        _ => Element::ONNX_TENSOR_ELEMENT_DATA_TYPE_FLOAT,
     }
 }
 

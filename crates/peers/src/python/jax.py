@@ -8,7 +8,14 @@ import jax.numpy as jnp
 import ml_dtypes
 import numpy as np
 
-DTYPES = {"f32": np.float32, "bf16": ml_dtypes.bfloat16, "f16": np.float16}
+DTYPES = {
+    "f32": np.float32,
+    "bf16": ml_dtypes.bfloat16,
+    "f16": np.float16,
+    "i8": np.int8,
+    "i32": np.int32,
+    "u32": np.uint32,
+}
 # Data that begins here is used where it lies; other data is copied by XLA.
 ALIGNMENT = 64
 kept = {}
@@ -79,30 +86,202 @@ def on_device(x):
     return shared if shared.unsafe_buffer_pointer() == x.ctypes.data else None
 
 
+def wide(call):
+    """The same, computed in f32 and rounded once to the type of the first operand."""
+
+    def once(*inputs):
+        results = call(*(x.astype(jnp.float32) for x in inputs))
+        rounded = tuple(x.astype(inputs[0].dtype) for x in jax.tree.leaves(results))
+        return rounded if isinstance(results, tuple) else rounded[0]
+
+    return once
+
+
 def matmul(case):
-    wide = jnp.float32 if case.wide else None
-    if case.transposed:
-        return lambda a, b: jnp.matmul(a, b.mT, preferred_element_type=wide)
-    return lambda a, b: jnp.matmul(a, b, preferred_element_type=wide)
+    result = jnp.float32 if case.wide else None
+    turn = (lambda b: b.mT) if case.transposed else (lambda b: b)
+    activation = ACTIVATIONS.get(case.attrs.get("activation"))
+    if not activation and not case.attrs.get("bias"):
+        return lambda a, b: jnp.matmul(a, turn(b), preferred_element_type=result)
+
+    def ended(a, b, *bias):
+        c = jnp.matmul(a, turn(b), preferred_element_type=jnp.float32)
+        for row in bias:
+            c = c + row.astype(jnp.float32)
+        return (activation(c) if activation else c).astype(result or a.dtype)
+
+    return ended
+
+
+def normalised(x, eps):
+    return x * jax.lax.rsqrt(jnp.mean(x * x, axis=-1, keepdims=True) + eps)
 
 
 def rms_norm(case):
-    eps = case.eps
+    return wide(lambda x, w: normalised(x, case.eps) * (w + 1 if case.gemma else w))
 
-    def call(x, w):
-        wide = x.astype(jnp.float32)
-        scale = jax.lax.rsqrt(jnp.mean(wide * wide, axis=-1, keepdims=True) + eps)
-        weight = w.astype(jnp.float32) + (1 if case.gemma else 0)
-        return (wide * scale * weight).astype(x.dtype)
+
+def add_rms_norm(case):
+    norm = rms_norm(case)
+
+    def call(x, residual, w):
+        total = x + residual
+        return total, norm(total, w)
 
     return call
 
 
+def qk_norm(case):
+    norm = rms_norm(case)
+
+    def call(*inputs):
+        count = len(inputs) // 2
+        return tuple(norm(x, w) for x, w in zip(inputs[:count], inputs[count:], strict=True))
+
+    return call
+
+
+def layer_norm(case):
+    eps = case.attrs.get("eps", 1e-5)
+
+    def call(x, w, bias):
+        centred = x - jnp.mean(x, axis=-1, keepdims=True)
+        return normalised(centred, eps) * w + bias
+
+    return wide(call)
+
+
+def rope(case):
+    part = case.attrs.get("part", 0) or case.axes["d"]
+    half = part // 2
+    split = case.attrs.get("pairing", "neox") == "neox"
+
+    def turned(x, cos, sin):
+        cos, sin = cos[:, None, :], sin[:, None, :]
+        wide, rest = x[..., :part].astype(jnp.float32), x[..., part:]
+        pairs = (wide[..., :half], wide[..., half:]) if split else (wide[..., ::2], wide[..., 1::2])
+        a, b = pairs
+        both = a * cos - b * sin, b * cos + a * sin
+        if split:
+            joined = jnp.concatenate(both, axis=-1)
+        else:
+            joined = jnp.stack(both, axis=-1).reshape(wide.shape)
+        return jnp.concatenate([joined.astype(x.dtype), rest], axis=-1)
+
+    if case.attrs.get("angles", "table") == "table":
+        return turned
+    steps = case.attrs.get("theta", 10000.0) ** (-np.arange(half) / half)
+    if case.attrs.get("scaling", "none") == "linear":
+        steps = steps / case.attrs.get("factor", 1.0)
+    steps = jnp.asarray(steps, dtype=jnp.float32)
+
+    def exact(x, positions):
+        angles = positions.astype(jnp.float32)[:, None] * steps
+        return turned(x, jnp.cos(angles), jnp.sin(angles))
+
+    return exact
+
+
+def attention(case):
+    """Its own function has heads after positions."""
+    scale = case.attrs.get("scale", 0) or None
+    causal = case.attrs.get("mask", "none") == "causal" and case.axes["q"] > 1
+
+    def call(q, k, v):
+        q, k, v = (x.swapaxes(1, 2) for x in (q, k, v))
+        result = jax.nn.dot_product_attention(q, k, v, scale=scale, is_causal=causal)
+        return result.swapaxes(1, 2)
+
+    return call
+
+
+def softmax(case):
+    if case.attrs.get("mask", "none") == "none":
+        return lambda x: jax.nn.softmax(x, axis=-1)
+    s, d = case.axes["s"], case.axes["d"]
+    mask = jnp.arange(d) <= jnp.arange(s)[:, None] + (d - s)
+    return lambda x: jax.nn.softmax(x, axis=-1, where=mask)
+
+
+def axpy(case):
+    alpha = jnp.float32(case.attrs.get("alpha", 2))
+    return wide(lambda x, y: alpha * x + y)
+
+
+def dot(case):
+    def call(x, y):
+        return jnp.vecdot(x.astype(jnp.float32), y.astype(jnp.float32))
+
+    return call
+
+
+def dequantize_int8(case):
+    rounded = DTYPES[case.dtype]
+
+    def call(codes, scales):
+        split = codes.astype(jnp.float32)
+        if case.attrs.get("scheme", "channel") == "group":
+            split = split.reshape(*codes.shape[:-1], scales.shape[-1], -1)
+            scales = scales[..., None]
+        elif scales.size > 1:
+            scales = scales.reshape(*codes.shape[:-1], 1)
+        return (split * scales).reshape(codes.shape).astype(rounded)
+
+    return call
+
+
+def matmul_int8(case):
+    def call(a, b, *scales):
+        sums = jnp.matmul(a, b.mT, preferred_element_type=jnp.int32)
+        return sums.astype(jnp.float32) * scales[0][:, None] * scales[1] if scales else sums
+
+    return call
+
+
+def matmul_q8(case):
+    def call(x, codes, scales):
+        weights = codes.reshape(*scales.shape, -1).astype(jnp.float32) * scales[..., None]
+        return x @ weights.reshape(codes.shape).mT
+
+    return call
+
+
+ACTIVATIONS = {
+    "relu": jax.nn.relu,
+    "gelu": lambda x: jax.nn.gelu(x, approximate=False),
+    "gelu_tanh": jax.nn.gelu,
+    "silu": jax.nn.silu,
+}
 # An op as a function of its inputs, made for a case; several results are a tuple.
 FUNCTIONS = {
     "matmul": matmul,
-    "softmax": lambda case: lambda x: jax.nn.softmax(x, axis=-1),
+    "softmax": softmax,
+    "log_softmax": lambda case: wide(lambda x: jax.nn.log_softmax(x, axis=-1)),
     "add": lambda case: jnp.add,
+    "sub": lambda case: jnp.subtract,
+    "mul": lambda case: jnp.multiply,
+    "div": lambda case: wide(jnp.divide),
+    "relu": lambda case: jax.nn.relu,
+    "exp": lambda case: wide(jnp.exp),
+    "tanh": lambda case: wide(jnp.tanh),
+    "sigmoid": lambda case: wide(jax.nn.sigmoid),
     "silu": lambda case: jax.nn.silu,
+    "gelu": lambda case: wide(ACTIVATIONS["gelu"]),
+    "gelu_tanh": lambda case: wide(jax.nn.gelu),
+    "gelu_quick": lambda case: wide(lambda x: x * jax.nn.sigmoid(1.702 * x)),
+    "swiglu": lambda case: wide(lambda gate, up: jax.nn.silu(gate) * up),
+    "geglu": lambda case: wide(lambda gate, up: jax.nn.gelu(gate) * up),
+    "axpy": axpy,
+    "dot": dot,
     "rms_norm": rms_norm,
+    "layer_norm": layer_norm,
+    "add_rms_norm": add_rms_norm,
+    "qk_norm": qk_norm,
+    "rope": rope,
+    "attention": attention,
+    "transpose": lambda case: lambda x: x.mT,
+    "cast": lambda case: lambda x: x.astype(DTYPES[case.attrs.get("to", "f32")]),
+    "dequantize_int8": dequantize_int8,
+    "matmul_int8": matmul_int8,
+    "matmul_q8": matmul_q8,
 }

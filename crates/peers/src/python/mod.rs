@@ -3,12 +3,13 @@
 //! A framework is a script beside this file and a constant below. The script says what a user of
 //! the framework would write for an op; `bridge.py` stands between it and this file.
 
+mod composed;
 mod interpreter;
 
-use crate::peer::{FLUSHED, PLAIN};
+use crate::peer::{CANCELS, FLUSHED, PLAIN};
 use crate::{Found, Peer, Ready, Source};
 use interpreter::{Interpreter, Object};
-use proofmark_contract::{Call, KernelError, Unsupported};
+use proofmark_contract::{Call, KernelError, Signature, Unsupported};
 use proofmark_schema::{AttrValue, Case, DType, ErrorContract, Receipt};
 use proofmark_tensor::Tensor;
 use serde::Deserialize;
@@ -26,27 +27,32 @@ pub(crate) struct Framework {
     shelved_as: &'static str,
     script: &'static str,
     environment: &'static [(&'static str, &'static str)],
+    ops: &'static [&'static str],
     supports: fn(&Case) -> Result<(), &'static str>,
     /// Ops in which it loses subnormals.
     flushes: &'static [&'static str],
 }
 
-const OPS: &[&str] = &["matmul", "softmax", "rms_norm", "silu", "add"];
+#[rustfmt::skip] // By kind.
+const TORCH_OPS: &[&str] = &[
+    "matmul", "softmax", "rms_norm", "add", "sub", "mul", "div", "axpy", "relu", "exp", "tanh",
+    "sigmoid", "silu", "gelu", "gelu_tanh", "gelu_quick", "swiglu", "geglu", "cast", "dot",
+    "transpose", "layer_norm", "add_rms_norm", "qk_norm", "log_softmax", "rope",
+    "dequantize_fp8", "dequantize_int8", "matmul_fp8_block", "matmul_int8", "matmul_q8",
+    "quantize_fp8", "quantize_int8", "attention",
+];
 
 pub(crate) const NUMPY: Framework = Framework {
     name: "numpy",
-    summary: "NumPy with SciPy: matmul, add; softmax of SciPy; silu, rms_norm composed",
+    summary: "NumPy with SciPy: one call where they have one, else a few",
     packages: &["numpy", "scipy"],
     shelved_as: "numpy",
     script: include_str!("numpy.py"),
     // Idle threads sleep at once instead of after 2^26 cycles.
     environment: &[("OPENBLAS_THREAD_TIMEOUT", "4"), ONE_BLAS_THREAD],
-    supports: |case| match (case.dtype, case.op.as_str()) {
-        (DType::F32, _) | (DType::F16, "add") => no_softmax_in_place(case),
-        (DType::F16, _) => Err("it would round to f16 after every step"),
-        _ => Err("it has f32 and f16 only"),
-    },
-    flushes: SIGMOID,
+    ops: composed::OPS,
+    supports: composed::numpy_supports,
+    flushes: composed::NUMPY_SIGMOID,
 };
 
 pub(crate) const PYTORCH: Framework = Framework {
@@ -56,6 +62,7 @@ pub(crate) const PYTORCH: Framework = Framework {
     shelved_as: "pytorch",
     script: include_str!("pytorch.py"),
     environment: &[("PROOFMARK_TORCH_COMPILE", "0"), ONE_BLAS_THREAD],
+    ops: TORCH_OPS,
     supports: torch_supports,
     flushes: SIGMOID,
 };
@@ -71,6 +78,7 @@ pub(crate) const PYTORCH_COMPILE: Framework = Framework {
         ("TORCHINDUCTOR_COMPILE_THREADS", "1"),
         ONE_BLAS_THREAD,
     ],
+    ops: TORCH_OPS,
     supports: |case| match case.flag("inplace", false) {
         true => Err("a compiled function returns its result in new memory"),
         false => torch_supports(case),
@@ -85,19 +93,18 @@ pub(crate) const JAX: Framework = Framework {
     shelved_as: "jax",
     script: include_str!("jax.py"),
     environment: &[("JAX_PLATFORMS", "cpu"), ONE_BLAS_THREAD],
-    supports: |case| match case.op.as_str() {
-        _ if case.flag("inplace", false) => Err("its arrays are never written in place"),
-        "softmax" | "silu" if case.dtype != DType::F32 => {
-            Err("it rounds to the element type after every step")
-        }
-        _ => Ok(()),
-    },
+    ops: composed::OPS,
+    supports: composed::jax_supports,
     // XLA sets the processor to it.
-    flushes: OPS,
+    flushes: composed::OPS,
 };
 
 /// Sigmoids by an exponential that overflows where the result is not zero yet.
-const SIGMOID: &[&str] = &["silu"];
+const SIGMOID: &[&str] = &["silu", "sigmoid", "gelu_quick"];
+
+/// Activations by `1 + erf` or `1 + tanh`, which is 0 where the result is not yet, and those that
+/// multiply what a sigmoid has lost.
+const TEXTBOOK: &[&str] = &["gelu", "gelu_tanh", "geglu", "swiglu"];
 
 const TORCH: &[&str] = &["torch", "numpy"];
 
@@ -106,13 +113,58 @@ const TORCH: &[&str] = &["torch", "numpy"];
 const ONE_BLAS_THREAD: (&str, &str) = ("OPENBLAS_NUM_THREADS", "1");
 
 fn torch_supports(case: &Case) -> Result<(), &'static str> {
+    let is_empty = case.axes.iter().any(|(_, size)| *size == 0);
+    if is_empty && (case.op.contains("quantize") || case.op.starts_with("matmul_")) {
+        return Err("it has no greatest element of a group without elements, nor empty sums");
+    }
+    match case.op.as_str() {
+        "dot" if case.dtype != DType::F32 => {
+            return Err("its results have the element type of its operands");
+        }
+        "axpy" if case.dtype != DType::F32 => {
+            return Err("it rounds alpha · x to the element type before it adds y");
+        }
+        "gelu_quick" | "swiglu" | "geglu" if case.dtype != DType::F32 => {
+            return Err("composed of its functions, it rounds to the element type in between");
+        }
+        "gelu" | "gelu_tanh" | "gelu_quick" | "swiglu" | "geglu" if case.flag("inplace", false) => {
+            return Err("it has no such function in place");
+        }
+        _ => {}
+    }
+    let is_smooth = !matches!(case.word("activation", "none"), "none" | "relu");
+    if case.op == "matmul" && case.dtype != DType::F32 && is_smooth {
+        return Err("it rounds the sum to the element type before the activation");
+    }
+    if case.op == "matmul" && case.word("activation", "none") == "gelu" {
+        return Err("its gelu makes NaN of +infinity");
+    }
+    if case.op == "matmul"
+        && case.flag("bias", false)
+        && case.size("b").unwrap_or(1) > 1
+        && !case.flag("shared", false)
+    {
+        return Err("a linear layer has one weight for all batches");
+    }
     if case.op == "matmul" && case.dtype != DType::F32 && case.word("out", "same") == "f32" {
         return Err("its results have the element type of its operands");
+    }
+    // Seen with PyTorch 2.15; only unscaled elements overflow.
+    let overflows = case.op == "quantize_fp8" && case.word("block", "tensor") == "unit";
+    let to_nan = case.word("overflow", "saturate") == "nan";
+    if overflows && to_nan && case.word("format", "e4m3") == "e4m3" {
+        return Err("its conversion to e4m3 saturates");
     }
     // Seen with PyTorch 2.15 and AMX at m=131,n=2,k=61 and at b=2,m=31,n=32,k=129; other
     // odd k passed. Which shapes are meant is not known, so all odd k are left out.
     if case.op == "matmul" && case.dtype == DType::Bf16 && case.size("k").unwrap_or(0) % 2 == 1 {
         return Err("with an odd k an infinity in one row of A may make NaN of the row before");
+    }
+    if case.op == "log_softmax" && case.dtype != DType::F32 {
+        return Err("it rounds the logarithm of the sum to the element type on the way");
+    }
+    if case.op == "rope" && case.flag("inplace", false) {
+        return Err("its users make new memory of a turned head");
     }
     no_softmax_in_place(case)
 }
@@ -134,7 +186,7 @@ impl Peer for Framework {
     }
 
     fn ops(&self) -> &'static [&'static str] {
-        OPS
+        self.ops
     }
 
     fn source(&self) -> Source {
@@ -157,14 +209,28 @@ impl Peer for Framework {
     }
 
     fn contract(&self, case: &Case) -> ErrorContract {
-        if self.flushes.contains(&case.op.as_str()) { FLUSHED } else { PLAIN }
+        match (case.op.as_str(), case.dtype) {
+            // Weights are rounded to the element type before their product with the values.
+            ("attention", DType::Bf16 | DType::F16) => {
+                ErrorContract { accumulate: DType::F16, ..PLAIN }
+            }
+            (op, _) if TEXTBOOK.contains(&op) => CANCELS,
+            (op, _) if self.flushes.contains(&op) => FLUSHED,
+            _ => PLAIN,
+        }
     }
 
     fn warm(&self, found: &Found) -> Result<bool, String> {
         self.begin(found).map(|_| true)
     }
 
-    fn load(&self, found: &Found, case: &Case, threads: usize) -> Result<Ready, String> {
+    fn load(
+        &self,
+        found: &Found,
+        case: &Case,
+        _: &Signature,
+        threads: usize,
+    ) -> Result<Ready, String> {
         let bridge = self.begin(found)?;
         let mut told = words(case);
         told["threads"] = json!(threads);
@@ -367,6 +433,20 @@ mod tests {
         assert_eq!(done_by(odd), [false, false, false, true]);
         let wide = word(case("matmul", DType::Bf16), "out", "f32");
         assert_eq!(done_by(wide), [false, false, false, true]);
+        let torch = |op, dtype| PYTORCH.supports(&case(op, dtype)).is_ok();
+        for op in ["axpy", "dot", "gelu_quick", "swiglu", "geglu"] {
+            assert!(torch(op, DType::F32) && !torch(op, DType::Bf16), "{op}");
+        }
+        assert!(torch("gelu", DType::F16) && PYTORCH.contract(&case("gelu", DType::F16)).cancels);
+        let torch_does = |case: Case| PYTORCH.supports(&case).is_ok();
+        let activated = |dtype, name| torch_does(word(case("matmul", dtype), "activation", name));
+        assert!(activated(DType::F32, "silu") && activated(DType::Bf16, "relu"));
+        assert!(!activated(DType::Bf16, "silu"), "it rounds twice");
+        assert!(!activated(DType::F32, "gelu"), "of infinity it makes NaN");
+        let biased = case("matmul", DType::F32).attr("bias", AttrValue::Flag(true)).axis("b", 2);
+        assert!(
+            !torch_does(biased.clone()) && torch_does(biased.attr("shared", AttrValue::Flag(true)))
+        );
         let random = word(case("add", DType::Bf16), "rounding", "stochastic");
         assert_eq!(done_by(random), [false; 4]);
     }

@@ -5,15 +5,20 @@ import glob
 import os
 
 import numpy as np
-from scipy.special import expit, softmax
+from scipy.special import expit, log_softmax, ndtr, softmax
 
 # A worker prints nothing; the flags are read either way.
 np.seterr(all="ignore")
 blas = None
+DTYPES = {"f32": "f4", "f16": "f2", "i8": "i1", "u8": "u1", "i32": "i4", "u32": "u4"}
+# Factors of the approximations of gelu.
+ROOT, CUBE, QUICK = (np.float32(x) for x in ((2 / np.pi) ** 0.5, 0.044715, 1.702))
+# Ops that call its BLAS, which has threads.
+PARALLEL = ("matmul", "attention", "matmul_q8")
 
 
 def introduce(case):
-    parallel = case.op == "matmul"
+    parallel = case.op in PARALLEL
     if parallel:
         set_threads(case.threads)
     config = np.show_config(mode="dicts")
@@ -23,7 +28,7 @@ def introduce(case):
         "build": f"{library['name']} {library['version']}; "
         f"{config['Compilers']['c']['name']} {config['Compilers']['c']['version']}",
         "isa": core() if parallel else " ".join(config["SIMD Extensions"].get("found", [])),
-        "memory": "" if case.op in ("matmul", "add") else "temporaries in new memory",
+        "memory": "" if case.op in PLAIN else "temporaries in new memory",
         "parallel": parallel,
     }
 
@@ -54,7 +59,7 @@ def set_threads(count):
 
 
 def array(operand):
-    dtype = np.dtype({"f32": "f4", "f16": "f2"}[operand.dtype])
+    dtype = np.dtype(DTYPES[operand.dtype])
     steps = [step * dtype.itemsize for step in strides(operand)]
     return np.ndarray(operand.shape, dtype, memory(operand), strides=steps)
 
@@ -62,58 +67,262 @@ def array(operand):
 def bind(case):
     inputs = [array(operand) for operand in case.inputs]
     outputs = [array(operand) for operand in case.outputs]
-    return BINDERS[case.op](case, inputs, *outputs)
+    if case.op in OUT:
+        return OUT[case.op](case, inputs, *outputs), None
+    return returning(FUNCTIONS[case.op](case), inputs, outputs)
+
+
+def returning(call, inputs, outputs):
+    """A call whose results lie in new memory until they are settled."""
+    results = [None]
+
+    def once():
+        results[0] = call(*inputs)
+
+    def settle():
+        given = results[0] if isinstance(results[0], tuple) else results
+        for output, result in zip(outputs, given, strict=True):
+            np.copyto(output, result, casting="same_kind")
+
+    return once, settle
 
 
 def matmul(case, inputs, c):
-    a, b = inputs
+    a, b, *bias = inputs
     if case.transposed:
         b = b.swapaxes(-1, -2)
     if len(a) == 1:
         # One product is a product of matrices, as a user has it.
         a, b, c = a[0], b if b.ndim == 2 else b[0], c[0]
-    return (lambda: np.matmul(a, b, out=c)), None
+    activation = ACTIVATIONS.get(case.attrs.get("activation"))
+
+    def ended():
+        np.matmul(a, b, out=c)
+        for row in bias:
+            np.add(c, row, out=c)
+        if activation:
+            activation(c, c)
+
+    return ended if bias or activation else lambda: np.matmul(a, b, out=c)
 
 
-def add(case, inputs, c):
-    a, b = inputs if len(inputs) == 2 else (c, inputs[0])
-    return (lambda: np.add(a, b, out=c)), None
+def unary(function):
+    """An op whose function writes where it is told; in place, its operand is the result."""
+
+    def made(case, inputs, y):
+        x = inputs[0] if inputs else y
+        return lambda: function(x, y)
+
+    return made
 
 
-def silu(case, inputs, y):
-    x = inputs[0]
-    return (lambda: np.multiply(x, expit(x), out=y)), None
+def binary(function):
+    """The same of two operands; in place, the first is the result."""
+
+    def made(case, inputs, c):
+        a, b = inputs if len(inputs) == 2 else (c, inputs[0])
+        return lambda: function(a, b, c)
+
+    return made
+
+
+def gelu_tanh(x, y=None):
+    return np.multiply(0.5 * x, 1 + np.tanh(ROOT * (x + CUBE * x * x * x)), out=y)
+
+
+def axpy(case, inputs, z):
+    x, y = inputs if len(inputs) == 2 else (z, inputs[0])
+    alpha = np.float32(case.attrs.get("alpha", 2))
+    return lambda: np.add(alpha * x, y, out=z)
+
+
+def normalised(x, eps):
+    return x / np.sqrt(np.mean(x * x, axis=-1, keepdims=True) + eps)
 
 
 def rms_norm(case, inputs, y):
     x, w = inputs
     eps = np.float32(case.eps)
-
-    def llama():
-        scale = np.sqrt(np.mean(x * x, axis=-1, keepdims=True) + eps)
-        np.multiply(x / scale, w, out=y)
-
-    def gemma():
-        scale = np.sqrt(np.mean(x * x, axis=-1, keepdims=True) + eps)
-        np.multiply(x / scale, 1 + w, out=y)
-
-    return (gemma if case.gemma else llama), None
+    if case.gemma:
+        return lambda: np.multiply(normalised(x, eps), 1 + w, out=y)
+    return lambda: np.multiply(normalised(x, eps), w, out=y)
 
 
-def softmax_of_rows(case, inputs, y):
-    x = inputs[0]
-    kept = [None]
+def add_rms_norm(case, inputs, total, y):
+    x, residual, w = inputs
+    eps, one = np.float32(case.eps), np.float32(case.gemma)
 
     def call():
-        kept[0] = softmax(x, axis=-1)
+        np.add(x, residual, out=total)
+        np.multiply(normalised(total, eps), w + one if case.gemma else w, out=y)
 
-    return call, lambda: np.copyto(y, kept[0])
+    return call
 
 
-BINDERS = {
+def qk_norm(case, inputs, *outputs):
+    count, eps = len(outputs), np.float32(case.eps)
+    several = list(zip(inputs[:count], inputs[count:], outputs, strict=True))
+
+    def call():
+        for x, w, y in several:
+            np.multiply(normalised(x, eps), w, out=y)
+
+    return call
+
+
+def layer_norm(case, inputs, y):
+    x, w, bias = inputs
+    eps = np.float32(case.attrs.get("eps", 1e-5))
+
+    def call():
+        centred = x - np.mean(x, axis=-1, keepdims=True)
+        scale = np.sqrt(np.mean(centred * centred, axis=-1, keepdims=True) + eps)
+        np.add(centred / scale * w, bias, out=y)
+
+    return call
+
+
+def rope(case, inputs, y):
+    x = inputs[0] if inputs[0].ndim == 4 else y
+    angles = [given for given in inputs if given is not x]
+    part = case.attrs.get("part", 0) or case.axes["d"]
+    half = part // 2
+    split = case.attrs.get("pairing", "neox") == "neox"
+    first = np.s_[..., :half] if split else np.s_[..., 0:part:2]
+    second = np.s_[..., half:part] if split else np.s_[..., 1:part:2]
+
+    def call():
+        cos, sin = angles if len(angles) == 2 else turns(case, half, angles[0])
+        cos, sin = cos[:, None, :], sin[:, None, :]
+        a, b = x[first].copy(), x[second]
+        y[first], y[second] = a * cos - b * sin, b * cos + a * sin
+        if x is not y:
+            y[..., part:] = x[..., part:]
+
+    return call
+
+
+def turns(case, half, positions):
+    """Cosines and sines of the angles at positions."""
+    steps = case.attrs.get("theta", 10000.0) ** (-np.arange(half) / half)
+    if case.attrs.get("scaling", "none") == "linear":
+        steps = steps / case.attrs.get("factor", 1.0)
+    angles = positions[:, None] * steps
+    return np.cos(angles).astype(np.float32), np.sin(angles).astype(np.float32)
+
+
+def seen(case):
+    """Which keys each query sees, and what the scores are multiplied with."""
+    queries, keys, kind = case.axes["q"], case.axes["t"], case.attrs.get("mask", "none")
+    scale = case.attrs.get("scale", 0) or case.axes["d"] ** -0.5
+    if kind == "none":
+        return None, np.float32(scale)
+    position = np.arange(queries)[:, None] + (keys - queries)
+    mask = np.arange(keys) <= position
+    if kind == "window":
+        mask &= np.arange(keys) > position - case.attrs.get("window", 512)
+    return mask, np.float32(scale)
+
+
+def attention(case):
+    mask, scale = seen(case)
+    b, h, kv, queries, d = (case.axes[axis] for axis in "b h kv q d".split())
+
+    def call(q, k, v):
+        # Heads that share keys and values are one axis more.
+        grouped = q.reshape(b, kv, h // kv, queries, d)
+        scores = grouped @ k[:, :, None].swapaxes(-1, -2) * scale
+        if mask is not None:
+            scores = np.where(mask, scores, np.float32(-np.inf))
+        return (softmax(scores, axis=-1) @ v[:, :, None]).reshape(q.shape)
+
+    return call
+
+
+def softmax_of_rows(case):
+    if case.attrs.get("mask", "none") == "none":
+        return lambda x: softmax(x, axis=-1)
+    s, d = case.axes["s"], case.axes["d"]
+    mask = np.arange(d) <= np.arange(s)[:, None] + (d - s)
+    return lambda x: softmax(np.where(mask, x, np.float32(-np.inf)), axis=-1)
+
+
+def grouped(case, codes, scales):
+    """Codes, and their scales in a shape that is broadcast over them."""
+    if case.attrs.get("scheme", "channel") != "group":
+        return codes, scales if scales.size == 1 else scales.reshape(*codes.shape[:-1], 1)
+    split = codes.reshape(*codes.shape[:-1], scales.shape[-1], -1)
+    return split, scales[..., None]
+
+
+def dequantize_int8(case):
+    def call(codes, scales):
+        codes, scales = grouped(case, codes, scales)
+        return (codes * scales).reshape(case.axes["b"], case.axes["s"], case.axes["d"])
+
+    return call
+
+
+def matmul_int8(case):
+    def call(a, b, *scales):
+        sums = a.astype(np.int32) @ b.astype(np.int32).T
+        return sums * scales[0][:, None] * scales[1] if scales else sums
+
+    return call
+
+
+def matmul_q8(case):
+    def call(x, codes, scales):
+        weights = codes.reshape(*scales.shape, -1) * scales[..., None]
+        return x @ weights.reshape(codes.shape).T
+
+    return call
+
+
+ACTIVATIONS = {
+    "relu": lambda x, y: np.maximum(x, 0, out=y),
+    "gelu": lambda x, y: np.multiply(x, ndtr(x), out=y),
+    "gelu_tanh": gelu_tanh,
+    "silu": lambda x, y: np.multiply(x, expit(x), out=y),
+}
+# Ops that write to given outputs, as calls without arguments.
+OUT = {
     "matmul": matmul,
-    "add": add,
-    "silu": silu,
+    "add": binary(np.add),
+    "sub": binary(np.subtract),
+    "mul": binary(np.multiply),
+    "div": binary(np.divide),
+    "exp": unary(np.exp),
+    "tanh": unary(np.tanh),
+    "sigmoid": unary(expit),
+    "relu": unary(ACTIVATIONS["relu"]),
+    "gelu": unary(ACTIVATIONS["gelu"]),
+    "gelu_tanh": unary(gelu_tanh),
+    "gelu_quick": unary(lambda x, y: np.multiply(x, expit(QUICK * x), out=y)),
+    "silu": unary(ACTIVATIONS["silu"]),
+    "swiglu": binary(lambda gate, up, y: np.multiply(gate * expit(gate), up, out=y)),
+    "geglu": binary(lambda gate, up, y: np.multiply(gelu_tanh(gate), up, out=y)),
+    "axpy": axpy,
+    "dot": lambda case, inputs, z: lambda: np.vecdot(*inputs, out=z),
     "rms_norm": rms_norm,
+    "layer_norm": layer_norm,
+    "add_rms_norm": add_rms_norm,
+    "qk_norm": qk_norm,
+    "rope": rope,
+    "transpose": lambda case, inputs, y: lambda: np.copyto(y, inputs[0].swapaxes(1, 2)),
+    "cast": lambda case, inputs, y: lambda: np.copyto(y, inputs[0], casting="same_kind"),
+}
+# Ops as functions of their inputs, made for a case.
+FUNCTIONS = {
     "softmax": softmax_of_rows,
+    "log_softmax": lambda case: lambda x: log_softmax(x, axis=-1),
+    "attention": attention,
+    "dequantize_int8": dequantize_int8,
+    "matmul_int8": matmul_int8,
+    "matmul_q8": matmul_q8,
+}
+# What needs no memory beside the operands'.
+PLAIN = {
+    "matmul", "add", "sub", "mul", "div", "exp", "tanh", "sigmoid", "relu", "dot", "transpose",
+    "cast",
 }

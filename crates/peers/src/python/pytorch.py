@@ -1,12 +1,24 @@
 """PyTorch: what its users write for an op, as it is or through torch.compile."""
 
+import ctypes
+import math
 import os
 import shutil
 
 import torch
 import torch.nn.functional as F
 
-DTYPES = {"f32": torch.float32, "bf16": torch.bfloat16, "f16": torch.float16}
+DTYPES = {
+    "f32": torch.float32,
+    "bf16": torch.bfloat16,
+    "f16": torch.float16,
+    # Positions are below 2^31, and few functions take the unsigned type.
+    "u32": torch.int32,
+    "i32": torch.int32,
+    "i8": torch.int8,
+    "f8e4m3": torch.float8_e4m3fn,
+    "f8e5m2": torch.float8_e5m2,
+}
 COMPILED = os.environ["PROOFMARK_TORCH_COMPILE"] == "1"
 kept = {"mode": torch.inference_mode()}
 # Kept, because the end of it would end the mode.
@@ -30,7 +42,12 @@ def introduce(case):
     set_threads(case.threads)
     lines = torch.__config__.show().splitlines()
     said = [line.strip(" -") for line in lines if "oneAPI" in line or "MKL-DNN" in line]
-    returns = COMPILED or case.op not in OUT
+    if case.op == "gelu":
+        # oneDNN's makes NaN of infinity, and overflows beyond half of the largest number.
+        torch.backends.mkldnn.set_flags(_enabled=False)
+        said.append("gelu without oneDNN")
+    is_composed = case.attrs.get("bias") or case.attrs.get("activation", "none") != "none"
+    returns = COMPILED or case.op not in OUT or is_composed
     return {
         "version": torch.__version__,
         "build": "; ".join(said + ["inductor"] * COMPILED),
@@ -51,7 +68,8 @@ def set_threads(count):
 def tensor(operand):
     if 0 in operand.shape:
         return torch.empty(operand.shape, dtype=DTYPES[operand.dtype])
-    flat = torch.frombuffer(memory(operand), dtype=DTYPES[operand.dtype])
+    dtype = DTYPES[operand.dtype]
+    flat = torch.frombuffer(memory(operand), dtype=torch.uint8).view(dtype)
     return flat.as_strided(operand.shape, strides(operand))
 
 
@@ -64,8 +82,11 @@ def bind(case):
         outputs = [plane(operand) for operand in outputs]
     if COMPILED:
         return compiled(inputs, outputs)
-    if case.op in OUT:
-        return OUT[case.op](case, inputs, *outputs), None
+    if case.op in IN_PLACE and case.attrs.get("inplace"):
+        return IN_PLACE[case.op](*outputs), None
+    call = OUT[case.op](case, inputs, *outputs) if case.op in OUT else None
+    if call:
+        return call, None
     return returning(FUNCTIONS[case.op](case), inputs, outputs)
 
 
@@ -98,24 +119,71 @@ def compiled(inputs, outputs):
     return returning(call, inputs, outputs)
 
 
+ACTIVATIONS = {
+    "relu": F.relu,
+    "gelu": F.gelu,
+    "gelu_tanh": lambda x: F.gelu(x, approximate="tanh"),
+    "silu": F.silu,
+}
+
+
 def matmul(case):
-    return (lambda a, b: a @ b.mT) if case.transposed else (lambda a, b: a @ b)
+    product = (lambda a, b: a @ b.mT) if case.transposed else (lambda a, b: a @ b)
+    if case.attrs.get("bias"):
+        # A linear layer takes its weight as [n, k], or any view of it.
+        turn = (lambda b: b) if case.transposed else (lambda b: b.mT)
+        product = lambda a, b, bias: F.linear(a, turn(b), bias)
+    activation = ACTIVATIONS.get(case.attrs.get("activation"))
+    return (lambda *inputs: activation(product(*inputs))) if activation else product
 
 
 def matmul_out(case, inputs, c):
+    if len(inputs) > 2 or case.attrs.get("activation", "none") != "none":
+        return None
     a, b = inputs
     b = b.mT if case.transposed else b
     return lambda: torch.matmul(a, b, out=c)
 
 
+def softmax(case):
+    if case.attrs.get("mask", "none") == "none":
+        return lambda x: torch.softmax(x, -1)
+    rows, length = case.axes["s"], case.axes["d"]
+    hidden = torch.ones(rows, length, dtype=torch.bool).triu(length - rows + 1)
+    return lambda x: torch.softmax(x.masked_fill(hidden, float("-inf")), -1)
+
+
 def softmax_out(case, inputs, y):
     x = inputs[0]
-    return lambda: torch.softmax(x, -1, out=y)
+    if case.attrs.get("mask", "none") == "none":
+        return lambda: torch.softmax(x, -1, out=y)
+    call = softmax(case)
+    return lambda: y.copy_(call(x))
 
 
-def add_out(case, inputs, c):
-    a, b = inputs if len(inputs) == 2 else (c, inputs[0])
-    return lambda: torch.add(a, b, out=c)
+def log_softmax_out(case, inputs, y):
+    x = inputs[0]
+    return lambda: torch.log_softmax(x, -1, out=y)
+
+
+def pointwise(function):
+    """A function of elements that writes its result to a given tensor."""
+
+    def out(case, inputs, y):
+        operands = [y, *inputs] if case.attrs.get("inplace") else inputs
+        return lambda: function(*operands, out=y)
+
+    return out
+
+
+def axpy(case):
+    # It takes a number of Python, which has more digits than the op's factor.
+    alpha = ctypes.c_float(case.attrs.get("alpha", 2)).value
+    return lambda x, y, **out: torch.add(y, x, alpha=alpha, **out)
+
+
+def axpy_out(case, inputs, z):
+    return pointwise(axpy(case))(case, inputs, z)
 
 
 def rms_norm(case):
@@ -125,13 +193,294 @@ def rms_norm(case):
     return lambda x, w: F.rms_norm(x, w.shape, w, eps)
 
 
+def layer_norm(case):
+    eps = case.attrs.get("eps", 1e-5)
+    return lambda x, gamma, beta: F.layer_norm(x, gamma.shape, gamma, beta, eps)
+
+
+def add_rms_norm(case):
+    norm = rms_norm(case)
+
+    def call(x, residual, w):
+        total = x + residual
+        return total, norm(total, w)
+
+    return call
+
+
+def qk_norm(case):
+    norm = rms_norm(case)
+    if case.attrs.get("which", "both") == "both":
+        return lambda q, k, wq, wk: (norm(q, wq), norm(k, wk))
+    return norm
+
+
+def rope(case):
+    half = (case.attrs.get("part", 0) or case.axes["d"]) // 2
+    exact = case.attrs.get("angles", "table") == "exact"
+    interleaved = case.attrs.get("pairing", "neox") == "gptj"
+
+    def frequencies():
+        exponents = -torch.arange(half, dtype=torch.float64) / half
+        plain = case.attrs.get("theta", 10000.0) ** exponents
+        scaling, factor = case.attrs.get("scaling", "none"), case.attrs.get("factor", 8.0)
+        if scaling == "none":
+            return plain
+        kept = ((8192 * plain / math.tau - 1) / 3).clamp(0, 1) if scaling == "llama3" else 0
+        return plain * (kept + (1 - kept) / factor)
+
+    steps = frequencies()
+
+    def call(x, *angles):
+        if exact:
+            turned = angles[0].double()[:, None] * steps
+            cos, sin = turned.cos().float(), turned.sin().float()
+        else:
+            cos, sin = angles
+        cos, sin = cos[:, None], sin[:, None]
+        head = x[..., : 2 * half].float()
+        if interleaved:
+            a, b = head[..., 0::2], head[..., 1::2]
+            y = torch.stack((a * cos - b * sin, b * cos + a * sin), -1).flatten(-2)
+        else:
+            a, b = head[..., :half], head[..., half:]
+            y = torch.cat((a * cos - b * sin, b * cos + a * sin), -1)
+        return torch.cat((y.to(x.dtype), x[..., 2 * half :]), -1)
+
+    return call
+
+
+def cast(case):
+    to = DTYPES[case.attrs.get("to", "bf16")]
+    return lambda x: x.to(to, copy=True)
+
+
+def dot(case):
+    if case.axes["b"] * case.axes["s"] == 1:
+        return lambda x, y: torch.dot(x.view(-1), y.view(-1)).view(1, 1)
+    return torch.linalg.vecdot
+
+
+def cast_out(case, inputs, y):
+    x = inputs[0]
+    return lambda: y.copy_(x)
+
+
+def transpose_out(case, inputs, y):
+    turned = inputs[0].mT
+    return lambda: y.copy_(turned)
+
+
+def spread(scales, tile, shape):
+    """The scale of each element: a block of `tile` shares one."""
+    for axis, count in enumerate(tile):
+        scales = scales.repeat_interleave(count, axis).narrow(axis, 0, shape[axis])
+    return scales
+
+
+def blocks(x, tile):
+    """The elements of each block along the last axis; short blocks are filled with zeros."""
+    (rows, cols), (height, width) = x.shape, tile
+    down, across = -(-rows // height), -(-cols // width)
+    x = F.pad(x, (0, across * width - cols, 0, down * height - rows))
+    return x.view(down, height, across, width).transpose(1, 2).reshape(down, across, -1)
+
+
+def step(span, steps):
+    """Scale and inverse of each block; which of them are not void."""
+    # A number divided by a tensor would be its product with rounded reciprocals.
+    inverse = torch.full_like(span, steps) / span
+    whole = torch.isfinite(span) & torch.isfinite(inverse)
+    void = torch.where(torch.isfinite(span), 0.0, torch.nan)
+    return torch.where(whole, span / steps, void), inverse, whole
+
+
+def scaled(x, tile, span, steps):
+    """Elements times the inverse of their block, 0 where it is void; the scales."""
+    scale, inverse, whole = step(span, steps)
+    inverse, whole = (spread(part, tile, x.shape) for part in (inverse, whole))
+    return torch.where(whole, x * inverse, 0.0), scale
+
+
+def int8_tile(case, shape):
+    scheme, group = case.attrs.get("scheme", "channel"), case.attrs.get("group", 32)
+    return {"tensor": shape, "channel": (1, shape[1]), "group": (1, group)}[scheme]
+
+
+def quantize_int8(case):
+    def call(x):
+        flat = x.float().view(-1, x.shape[-1])
+        tile = int8_tile(case, flat.shape)
+        parts = blocks(flat, tile)
+        shape = x.shape[:2] + ((-1,) if case.attrs.get("scheme") == "group" else ())
+        shape = (1,) if case.attrs.get("scheme") == "tensor" else shape
+        if case.attrs.get("symmetric", True):
+            codes, scale = scaled(flat, tile, parts.abs().amax(-1), 127.0)
+            return codes.round().clamp(-128, 127).to(torch.int8).view(x.shape), scale.view(shape)
+        low, high = parts.amin(-1).clamp(max=0), parts.amax(-1).clamp(min=0)
+        scale, inverse, whole = step(high - low, 255.0)
+        zero = torch.where(whole, (-128 - low * inverse).round().clamp(-128, 127), 0.0)
+        inverse, offset, whole = (spread(part, tile, flat.shape) for part in (inverse, zero, whole))
+        codes = torch.where(whole, (flat * inverse).round() + offset, 0.0).clamp(-128, 127)
+        zero = zero.to(torch.int32).view(shape)
+        return codes.to(torch.int8).view(x.shape), scale.view(shape), zero
+
+    return call
+
+
+def dequantize_int8(case):
+    def call(codes, scales, zeros=None):
+        flat = codes.view(-1, codes.shape[-1])
+        tile = int8_tile(case, flat.shape)
+        counts = -(-flat.shape[0] // tile[0]), -(-flat.shape[1] // tile[1])
+        values = flat.float()
+        if zeros is not None:
+            values = values - spread(zeros.view(counts), tile, flat.shape)
+        values = values * spread(scales.view(counts), tile, flat.shape)
+        return values.view(codes.shape).to(DTYPES[case.dtype])
+
+    return call
+
+
+def fp8_tile(case, shape):
+    block = case.attrs.get("block", "tensor")
+    return {"1x128": (1, 128), "128x128": (128, 128)}.get(block, shape)
+
+
+def quantize_fp8(case):
+    dtype = DTYPES["f8" + case.attrs.get("format", "e4m3")]
+    largest = torch.finfo(dtype).max
+    unit, saturate = case.attrs.get("block") == "unit", case.attrs.get("overflow") != "nan"
+
+    def call(x):
+        x = x.float()
+        if unit:
+            return (x.clamp(-largest, largest) if saturate else x).to(dtype)
+        tile = fp8_tile(case, x.shape)
+        codes, scale = scaled(x, tile, blocks(x, tile).abs().amax(-1), largest)
+        return codes.to(dtype), scale.view(1) if tile == x.shape else scale
+
+    return call
+
+
+def dequantize_fp8(case):
+    def call(codes, scales=None):
+        values = codes.float()
+        if scales is not None:
+            tile = fp8_tile(case, codes.shape)
+            scales = scales.view(-(-codes.shape[0] // tile[0]), -1)
+            values = values * spread(scales, tile, codes.shape)
+        return values.to(DTYPES[case.dtype])
+
+    return call
+
+
+def matmul_int8(case):
+    if case.attrs.get("out") == "i32":
+        return lambda a, b: torch._int_mm(a, b.t())
+    return lambda a, b, left, right: torch._int_mm(a, b.t()).float() * left[:, None] * right
+
+
+def matmul_q8(case):
+    tile = (1, case.attrs.get("group", 32))
+    return lambda x, codes, scales: x @ (codes.float() * spread(scales, tile, codes.shape)).mT
+
+
+def matmul_fp8_block(case):
+    size = case.attrs.get("block", 128)
+    e4m3 = DTYPES["f8e4m3"]
+
+    def product(a, left, b, right):
+        a = a.float() * spread(left, (1, size), a.shape)
+        b = b.float() * spread(right, (size, size), b.shape)
+        return (a @ b.mT).to(DTYPES[case.dtype])
+
+    def quantised(a, b, right):
+        a = a.float()
+        codes, left = scaled(a, (1, size), blocks(a, (1, size)).abs().amax(-1), 448.0)
+        return product(codes.to(e4m3), left, b, right)
+
+    return quantised if case.attrs.get("activations") == "quantised" else product
+
+
+def attention(case):
+    queries, keys = case.axes["q"], case.axes["t"]
+    kind, scale = case.attrs.get("mask", "none"), case.attrs.get("scale", 0) or None
+    window = case.attrs.get("window", 512) if kind == "window" else keys
+    shared = case.axes["h"] != case.axes["kv"]
+    if queries == 1 and kind != "none":
+        # Generating: a user keeps the keys that the window shows, and needs no mask.
+        kind, first = "none", max(keys - window, 0)
+        cut = lambda x: x[..., first:, :]
+    else:
+        cut = lambda x: x
+    causal, mask = kind == "causal" and queries == keys, None
+    if kind != "none" and not causal:
+        # Its own causal mask begins at the first key, ours ends at the last.
+        position = torch.arange(queries)[:, None] + (keys - queries)
+        key = torch.arange(keys)
+        mask = (key <= position) & (key > position - window)
+
+    def call(q, k, v):
+        return F.scaled_dot_product_attention(
+            q, cut(k), cut(v), mask, is_causal=causal, scale=scale, enable_gqa=shared
+        )
+
+    return call
+
+
+POINTWISE = {
+    "add": torch.add,
+    "sub": torch.sub,
+    "mul": torch.mul,
+    "div": torch.div,
+    "exp": torch.exp,
+    "tanh": torch.tanh,
+    "sigmoid": torch.sigmoid,
+}
 # An op as a function of its inputs, made for a case; several results are a tuple.
 FUNCTIONS = {
+    "attention": attention,
+    "quantize_int8": quantize_int8,
+    "dequantize_int8": dequantize_int8,
+    "quantize_fp8": quantize_fp8,
+    "dequantize_fp8": dequantize_fp8,
+    "matmul_int8": matmul_int8,
+    "matmul_q8": matmul_q8,
+    "matmul_fp8_block": matmul_fp8_block,
     "matmul": matmul,
-    "softmax": lambda case: lambda x: torch.softmax(x, -1),
-    "add": lambda case: torch.add,
+    "softmax": softmax,
+    "log_softmax": lambda case: lambda x: torch.log_softmax(x, -1),
+    "layer_norm": layer_norm,
+    "add_rms_norm": add_rms_norm,
+    "qk_norm": qk_norm,
+    "rope": rope,
+    **{op: lambda case, f=f: f for op, f in POINTWISE.items()},
+    "axpy": axpy,
+    "cast": cast,
+    "dot": dot,
+    "transpose": lambda case: lambda x: x.mT.contiguous(),
+    "relu": lambda case: torch.relu,
     "silu": lambda case: F.silu,
+    "gelu": lambda case: F.gelu,
+    "gelu_tanh": lambda case: lambda x: F.gelu(x, approximate="tanh"),
+    "gelu_quick": lambda case: lambda x: x * torch.sigmoid(1.702 * x),
+    "swiglu": lambda case: lambda gate, up: F.silu(gate) * up,
+    "geglu": lambda case: lambda gate, up: F.gelu(gate, approximate="tanh") * up,
     "rms_norm": rms_norm,
 }
-# Ops that write to given outputs, as calls without arguments.
-OUT = {"matmul": matmul_out, "softmax": softmax_out, "add": add_out}
+# Ops that write to given outputs, as calls without arguments; None where a case has no such call.
+OUT = {
+    "matmul": matmul_out,
+    "softmax": softmax_out,
+    "log_softmax": log_softmax_out,
+    "axpy": axpy_out,
+    "cast": cast_out,
+    "transpose": transpose_out,
+    **{op: pointwise(f) for op, f in POINTWISE.items()},
+}
+# Ops that overwrite their operand by a function of their own.
+IN_PLACE = {
+    "relu": lambda y: y.relu_,
+    "silu": lambda y: lambda: F.silu(y, inplace=True),
+}

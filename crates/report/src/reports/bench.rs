@@ -244,6 +244,10 @@ fn fairness(records: &[&Record]) -> String {
         let underflow = record.judged.proof().contract.underflow;
         (underflow == Underflow::Flushed).then(|| "may flush subnormals".to_owned())
     });
+    let cancelled = named(records, |record| {
+        let cancels = record.judged.proof().contract.cancels;
+        cancels.then(|| "may lose results that are small against their operands".to_owned())
+    });
     let packing = match outside.len() {
         0 => "packing inside the timed call".to_owned(),
         _ => {
@@ -257,7 +261,7 @@ fn fairness(records: &[&Record]) -> String {
         threads(records[0].threads),
         records[0].case.dtype
     );
-    for unlike in [fewer, classes, flushed, elsewhere].into_iter().flatten() {
+    for unlike in [fewer, classes, flushed, cancelled, elsewhere].into_iter().flatten() {
         let _ = write!(line, "; unlike the others: {unlike}");
     }
     line

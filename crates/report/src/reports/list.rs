@@ -32,6 +32,8 @@ pub struct ListedOp {
     pub name: String,
     /// The formula.
     pub summary: String,
+    /// What it makes of special values, a rule each.
+    pub edges: Vec<String>,
     /// Its axes in declared order.
     pub axes: Vec<ListedAxis>,
     /// Attributes as `name=default`.
@@ -65,6 +67,8 @@ const OP_COLUMNS: [Column; 7] = [
     Column::text("formula", 2),
 ];
 
+const EDGE_COLUMNS: [Column; 1] = [Column::text("special values", 0)];
+
 const SIZE_COLUMNS: [Column; 3] =
     [Column::left("size", 0), Column::text("for", 1), Column::text("cases", 0)];
 
@@ -73,6 +77,11 @@ pub fn list(ops: &[ListedOp], sizes: &[ListedSize]) -> Document {
     let lines = if ops.is_empty() { "sizes" } else { "ops" };
     let mut document = Document::new("What there is", json!({ "ops": ops, "sizes": sizes }), lines);
     document.table("ops", &OP_COLUMNS, ops.iter().map(op_row).collect());
+    // The rules of one op are its card; those of all would bury the table.
+    if let [op] = ops {
+        let rule = |edge: &String| vec![Cell::plain(edge.clone())];
+        document.table("edges", &EDGE_COLUMNS, op.edges.iter().map(rule).collect());
+    }
     document.table("sizes", &SIZE_COLUMNS, sizes.iter().map(size_row).collect());
     document
 }
@@ -112,6 +121,7 @@ mod tests {
         let op = ListedOp {
             name: "matmul".to_owned(),
             summary: "c = a·b".to_owned(),
+            edges: vec!["NaN stays".to_owned()],
             axes: vec![ListedAxis {
                 name: "m".to_owned(),
                 meaning: "rows".to_owned(),
@@ -127,7 +137,9 @@ mod tests {
         };
         let document = list(&[op], &[]);
         let text = (find("term").unwrap().render)(&document, &Style::default());
-        for part in ["matmul", "m=64", "f32 bf16", "simd@avx2|avx512", "layout=nn", "c = a·b"] {
+        for part in
+            ["matmul", "m=64", "f32 bf16", "simd@avx2|avx512", "layout=nn", "c = a·b", "NaN stays"]
+        {
             assert!(text.contains(part), "{part} in\n{text}");
         }
         assert!(!text.contains("sizes"), "{text}");

@@ -3,7 +3,7 @@
 use crate::document::{Cell, Column, Document, Emphasis};
 use crate::flat::has_errors;
 use crate::plain::counted;
-use proofmark_schema::proof::{Crash, Proof, Worst};
+use proofmark_schema::proof::{Crash, Proof, Stage, Worst};
 use proofmark_schema::quantity::three_digits;
 use proofmark_schema::{Family, Outcome};
 use serde::Serialize;
@@ -35,6 +35,10 @@ pub struct ProveRow {
     pub reproducibility: String,
     /// `f32`, or what the errors look like instead.
     pub precision: String,
+    /// What results keep of precision that the op gives up on purpose: a line for each variant,
+    /// from its last case.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub fidelity: Vec<String>,
     /// Why it was refused.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
@@ -78,6 +82,7 @@ impl ProveRow {
             q_rms: greatest(&mut errors().map(|errors| errors.q_rms)),
             reproducibility: weakest.map_or("none", |class| class.name()).to_owned(),
             precision: proof.precision.clone(),
+            fidelity: fidelity(proofs),
             reason: refusal.map(|refusal| match refusal.stage {
                 Some(stage) => format!("stage {stage}: {}", refusal.reason),
                 None => refusal.reason.clone(),
@@ -92,6 +97,20 @@ impl ProveRow {
     pub fn checks(&self) -> u32 {
         self.stages.values().sum()
     }
+}
+
+/// What stage D noted, with the last case of each set of attributes.
+fn fidelity(proofs: &[&Proof]) -> Vec<String> {
+    let mut noted: Vec<(&Proof, &str)> = Vec::new();
+    for proof in proofs {
+        let report = proof.stages.iter().find(|report| report.stage == Stage::ZeroMean);
+        let note = report.map_or("", |report| &report.note);
+        if !note.is_empty() {
+            noted.retain(|(other, _)| other.case.attrs != proof.case.attrs);
+            noted.push((proof, note));
+        }
+    }
+    noted.into_iter().map(|(proof, note)| format!("{}: {note}", proof.case)).collect()
 }
 
 fn kernel(proof: &Proof) -> String {
@@ -122,6 +141,14 @@ pub fn prove(rows: &[ProveRow]) -> Document {
         document.text("Nothing was proved.");
     }
     document.table("", &COLUMNS, rows.iter().map(cells).collect());
+    // Kernels differ in errors, not in fidelity: one of each op and element type tells it.
+    let mut told: Vec<(&str, &str)> = Vec::new();
+    for row in rows.iter().filter(|row| !row.fidelity.is_empty()) {
+        if !told.contains(&(&row.op, &row.dtype)) {
+            told.push((&row.op, &row.dtype));
+            row.fidelity.iter().for_each(|line| document.text(line));
+        }
+    }
     for row in rows.iter().filter(|row| row.reason.is_some()) {
         push_refusal(&mut document, row);
     }

@@ -138,6 +138,47 @@ impl Simd for Avx2 {
         unsafe { _mm256_storeu_ps(target, value) }
     }
     #[inline(always)]
+    fn prefetch(self, at: *const f32) {
+        // SAFETY: a prefetch of any address is harmless, and every x86-64 processor has it.
+        unsafe { _mm_prefetch::<_MM_HINT_T0>(at.cast()) }
+    }
+    #[inline(always)]
+    unsafe fn transpose_ptr(
+        self,
+        source: *const f32,
+        source_stride: usize,
+        target: *mut f32,
+        target_stride: usize,
+    ) {
+        // SAFETY: the caller vouches for 8 rows of 8 elements of each; the rest is registers.
+        unsafe {
+            let mut rows = [self.zero(); 8];
+            for i in 0..8 {
+                rows[i] = self.load_ptr(source.add(i * source_stride));
+            }
+            for first in [0, 4] {
+                let [a, b, c, d] = [rows[first], rows[first + 1], rows[first + 2], rows[first + 3]];
+                let low = [_mm256_unpacklo_ps(a, b), _mm256_unpacklo_ps(c, d)];
+                let high = [_mm256_unpackhi_ps(a, b), _mm256_unpackhi_ps(c, d)];
+                rows[first..first + 4].copy_from_slice(&[
+                    _mm256_shuffle_ps::<0x44>(low[0], low[1]),
+                    _mm256_shuffle_ps::<0xee>(low[0], low[1]),
+                    _mm256_shuffle_ps::<0x44>(high[0], high[1]),
+                    _mm256_shuffle_ps::<0xee>(high[0], high[1]),
+                ]);
+            }
+            let mut turned = rows;
+            for first in 0..4 {
+                let (a, b) = (rows[first], rows[first + 4]);
+                turned[first] = _mm256_permute2f128_ps::<0x20>(a, b);
+                turned[first + 4] = _mm256_permute2f128_ps::<0x31>(a, b);
+            }
+            for j in 0..8 {
+                self.store_ptr(turned[j], target.add(j * target_stride));
+            }
+        }
+    }
+    #[inline(always)]
     fn load_partial(self, source: &[f32], fill: f32) -> __m256 {
         let kept = self.first_lanes(source.len());
         // SAFETY: the mask covers no lane past the slice's end, and masked lanes are not read.
@@ -192,6 +233,80 @@ impl Simd for Avx2 {
         self.store_words_partial(words, target);
     }
 
+    #[inline(always)]
+    fn load_i8(self, source: &[i8]) -> __m256i {
+        require_lanes(source.len(), Self::LANES);
+        // SAFETY: the slice holds the eight bytes that are read; `self` proves AVX2.
+        unsafe { _mm256_cvtepi8_epi32(_mm_loadl_epi64(source.as_ptr().cast())) }
+    }
+    #[inline(always)]
+    fn load_i8_partial(self, source: &[i8]) -> __m256i {
+        let mut bytes = [0; Self::LANES];
+        let count = source.len().min(Self::LANES);
+        bytes[..count].copy_from_slice(&source[..count]);
+        self.load_i8(&bytes)
+    }
+    #[inline(always)]
+    fn store_i8(self, value: __m256i, target: &mut [i8]) {
+        require_lanes(target.len(), Self::LANES);
+        // SAFETY: the slice has room for the eight bytes written; `self` proves AVX2.
+        unsafe {
+            let low = _mm256_setr_epi8(
+                0, 4, 8, 12, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, 0, 4, 8, 12, -1, -1,
+                -1, -1, -1, -1, -1, -1, -1, -1, -1, -1,
+            );
+            let bytes = _mm256_shuffle_epi8(value, low);
+            let halves = (_mm256_castsi256_si128(bytes), _mm256_extracti128_si256::<1>(bytes));
+            _mm_storel_epi64(target.as_mut_ptr().cast(), _mm_unpacklo_epi32(halves.0, halves.1));
+        }
+    }
+    #[inline(always)]
+    fn store_i8_partial(self, value: __m256i, target: &mut [i8]) {
+        let mut bytes = [0; Self::LANES];
+        self.store_i8(value, &mut bytes);
+        let count = target.len().min(Self::LANES);
+        target[..count].copy_from_slice(&bytes[..count]);
+    }
+    #[inline(always)]
+    fn load_bytes(self, source: &[i8]) -> __m256i {
+        require_lanes(source.len(), 4 * Self::LANES);
+        // SAFETY: the slice holds 32 bytes, and the load needs no alignment.
+        unsafe { _mm256_loadu_si256(source.as_ptr().cast()) }
+    }
+    #[inline(always)]
+    fn load_bytes_partial(self, source: &[i8]) -> __m256i {
+        let mut bytes = [0; 4 * Self::LANES];
+        let count = source.len().min(bytes.len());
+        bytes[..count].copy_from_slice(&source[..count]);
+        self.load_bytes(&bytes)
+    }
+    #[inline(always)]
+    fn dot_i8(self, sums: __m256i, a: __m256i, b: __m256i) -> __m256i {
+        // The byte instruction saturates pairs, so even and odd bytes are widened to 16 bits:
+        // no pair of their products exceeds 2^15.
+        // SAFETY: `self` proves AVX2; registers only.
+        unsafe {
+            let even = |v| _mm256_srai_epi16::<8>(_mm256_slli_epi16::<8>(v));
+            let odd = |v| _mm256_srai_epi16::<8>(v);
+            let sums = _mm256_add_epi32(sums, _mm256_madd_epi16(even(a), even(b)));
+            _mm256_add_epi32(sums, _mm256_madd_epi16(odd(a), odd(b)))
+        }
+    }
+    #[inline(always)]
+    unsafe fn dot_u8_i8(self, sums: __m256i, a: __m256i, b: __m256i) -> __m256i {
+        // SAFETY: the caller vouches for AVX-VNNI; registers only.
+        unsafe { _mm256_dpbusd_avx_epi32(sums, a, b) }
+    }
+    #[inline(always)]
+    fn int_reduce_sum(self, a: __m256i) -> i32 {
+        // SAFETY: `self` proves AVX2; registers only.
+        unsafe {
+            let four = _mm_add_epi32(_mm256_castsi256_si128(a), _mm256_extracti128_si256::<1>(a));
+            let two = _mm_add_epi32(four, _mm_shuffle_epi32::<0b1110>(four));
+            _mm_cvtsi128_si32(_mm_add_epi32(two, _mm_shuffle_epi32::<1>(two)))
+        }
+    }
+
     register_methods! {
         splat(value: f32) -> __m256 = _mm256_set1_ps(value);
         zero() -> __m256 = _mm256_setzero_ps();
@@ -219,6 +334,11 @@ impl Simd for Avx2 {
         int_splat(value: i32) -> __m256i = _mm256_set1_epi32(value);
         shift_left(a: __m256i, count: u32) -> __m256i =
             _mm256_sll_epi32(a, _mm_cvtsi32_si128(count.min(32).cast_signed()));
+        shift_right(a: __m256i, count: u32) -> __m256i =
+            _mm256_srl_epi32(a, _mm_cvtsi32_si128(count.min(32).cast_signed()));
+        int_and(a: __m256i, b: __m256i) -> __m256i = _mm256_and_si256(a, b);
+        int_or(a: __m256i, b: __m256i) -> __m256i = _mm256_or_si256(a, b);
+        int_xor(a: __m256i, b: __m256i) -> __m256i = _mm256_xor_si256(a, b);
         bits_of(a: __m256) -> __m256i = _mm256_castps_si256(a);
         from_bits(a: __m256i) -> __m256 = _mm256_castsi256_ps(a);
     }
@@ -243,6 +363,17 @@ impl Simd for Avx2 {
         let bias = self.int_splat(127);
         let power = |n| self.from_bits(self.shift_left(self.int_add(n, bias), 23));
         self.mul(self.mul(x, power(rest)), power(main))
+    }
+
+    #[inline(always)]
+    unsafe fn transpose_32(self, source: (*const u32, usize), target: (*mut u32, usize)) {
+        // SAFETY: as the caller vouches.
+        unsafe { self.turn_32(source, target) }
+    }
+    #[inline(always)]
+    unsafe fn transpose_16(self, source: (*const u16, usize), target: (*mut u16, usize)) {
+        // SAFETY: as the caller vouches.
+        unsafe { self.turn_16(source, target) }
     }
 
     #[inline(always)]

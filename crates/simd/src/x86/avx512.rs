@@ -11,6 +11,10 @@ use proofmark_schema::Isa;
 pub struct Avx512(Avx2);
 
 const ROUND_NEAREST: i32 = _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC;
+/// Quarters 0 and 2 of both vectors.
+const EVEN: i32 = 0x88;
+/// Quarters 1 and 3 of both vectors.
+const ODD: i32 = 0xdd;
 const ROUND_DOWN: i32 = _MM_FROUND_TO_NEG_INF | _MM_FROUND_NO_EXC;
 
 impl Avx512 {
@@ -109,6 +113,54 @@ impl Simd for Avx512 {
         unsafe { _mm512_storeu_ps(target, value) }
     }
     #[inline(always)]
+    fn prefetch(self, at: *const f32) {
+        // SAFETY: a prefetch of any address is harmless, and every x86-64 processor has it.
+        unsafe { _mm_prefetch::<_MM_HINT_T0>(at.cast()) }
+    }
+    #[inline(always)]
+    unsafe fn transpose_ptr(
+        self,
+        source: *const f32,
+        source_stride: usize,
+        target: *mut f32,
+        target_stride: usize,
+    ) {
+        // SAFETY: the caller vouches for 16 rows of 16 elements of each; the rest is registers.
+        unsafe {
+            let mut rows = [self.zero(); 16];
+            for i in 0..16 {
+                rows[i] = self.load_ptr(source.add(i * source_stride));
+            }
+            for first in (0..16).step_by(4) {
+                let [a, b, c, d] = [rows[first], rows[first + 1], rows[first + 2], rows[first + 3]];
+                let low = [_mm512_unpacklo_ps(a, b), _mm512_unpacklo_ps(c, d)];
+                let high = [_mm512_unpackhi_ps(a, b), _mm512_unpackhi_ps(c, d)];
+                rows[first..first + 4].copy_from_slice(&[
+                    _mm512_shuffle_ps::<0x44>(low[0], low[1]),
+                    _mm512_shuffle_ps::<0xee>(low[0], low[1]),
+                    _mm512_shuffle_ps::<0x44>(high[0], high[1]),
+                    _mm512_shuffle_ps::<0xee>(high[0], high[1]),
+                ]);
+            }
+            let mut turned = rows;
+            for first in 0..4 {
+                let [a, b, c, d] =
+                    [rows[first], rows[first + 4], rows[first + 8], rows[first + 12]];
+                let (ab, cd) =
+                    (_mm512_shuffle_f32x4::<EVEN>(a, b), _mm512_shuffle_f32x4::<EVEN>(c, d));
+                turned[first] = _mm512_shuffle_f32x4::<EVEN>(ab, cd);
+                turned[first + 8] = _mm512_shuffle_f32x4::<ODD>(ab, cd);
+                let (ab, cd) =
+                    (_mm512_shuffle_f32x4::<ODD>(a, b), _mm512_shuffle_f32x4::<ODD>(c, d));
+                turned[first + 4] = _mm512_shuffle_f32x4::<EVEN>(ab, cd);
+                turned[first + 12] = _mm512_shuffle_f32x4::<ODD>(ab, cd);
+            }
+            for j in 0..16 {
+                self.store_ptr(turned[j], target.add(j * target_stride));
+            }
+        }
+    }
+    #[inline(always)]
     fn load_partial(self, source: &[f32], fill: f32) -> __m512 {
         let kept = self.first_lanes(source.len());
         // SAFETY: the mask covers no lane past the slice's end, and masked lanes are not read.
@@ -162,6 +214,64 @@ impl Simd for Avx512 {
         self.store_words_partial(words, target);
     }
 
+    #[inline(always)]
+    fn load_i8(self, source: &[i8]) -> __m512i {
+        require_lanes(source.len(), Self::LANES);
+        // SAFETY: the slice holds the sixteen bytes that are read; `self` proves AVX-512 F.
+        unsafe { _mm512_cvtepi8_epi32(_mm_loadu_si128(source.as_ptr().cast())) }
+    }
+    #[inline(always)]
+    fn load_i8_partial(self, source: &[i8]) -> __m512i {
+        let kept = self.first_lanes(source.len());
+        // SAFETY: the mask covers no lane past the slice's end, and masked lanes are not read.
+        unsafe { _mm512_cvtepi8_epi32(_mm_maskz_loadu_epi8(kept, source.as_ptr())) }
+    }
+    #[inline(always)]
+    fn store_i8(self, value: __m512i, target: &mut [i8]) {
+        require_lanes(target.len(), Self::LANES);
+        // SAFETY: the slice has room for the sixteen bytes written; `self` proves AVX-512 F.
+        unsafe { _mm_storeu_si128(target.as_mut_ptr().cast(), _mm512_cvtepi32_epi8(value)) }
+    }
+    #[inline(always)]
+    fn store_i8_partial(self, value: __m512i, target: &mut [i8]) {
+        let kept = self.first_lanes(target.len());
+        // SAFETY: the mask covers no lane past the slice's end, and masked lanes are not written.
+        unsafe { _mm_mask_storeu_epi8(target.as_mut_ptr(), kept, _mm512_cvtepi32_epi8(value)) }
+    }
+    #[inline(always)]
+    fn load_bytes(self, source: &[i8]) -> __m512i {
+        require_lanes(source.len(), 4 * Self::LANES);
+        // SAFETY: the slice holds 64 bytes, and the load needs no alignment.
+        unsafe { _mm512_loadu_si512(source.as_ptr().cast()) }
+    }
+    #[inline(always)]
+    fn load_bytes_partial(self, source: &[i8]) -> __m512i {
+        let kept = u64::MAX.checked_shr(64 - source.len().min(64) as u32).unwrap_or(0);
+        // SAFETY: the mask covers no byte past the slice's end, and masked bytes are not read.
+        unsafe { _mm512_maskz_loadu_epi8(kept, source.as_ptr()) }
+    }
+    #[inline(always)]
+    fn dot_i8(self, sums: __m512i, a: __m512i, b: __m512i) -> __m512i {
+        // As on AVX2: bytes widened to 16 bits, where no pair of products saturates.
+        // SAFETY: `self` proves AVX-512 BW; registers only.
+        unsafe {
+            let even = |v| _mm512_srai_epi16::<8>(_mm512_slli_epi16::<8>(v));
+            let odd = |v| _mm512_srai_epi16::<8>(v);
+            let sums = _mm512_add_epi32(sums, _mm512_madd_epi16(even(a), even(b)));
+            _mm512_add_epi32(sums, _mm512_madd_epi16(odd(a), odd(b)))
+        }
+    }
+    #[inline(always)]
+    unsafe fn dot_u8_i8(self, sums: __m512i, a: __m512i, b: __m512i) -> __m512i {
+        // SAFETY: the caller vouches for AVX512-VNNI; registers only.
+        unsafe { _mm512_dpbusd_epi32(sums, a, b) }
+    }
+    #[inline(always)]
+    fn int_reduce_sum(self, a: __m512i) -> i32 {
+        // SAFETY: `self` proves AVX-512 F; registers only.
+        unsafe { _mm512_reduce_add_epi32(a) }
+    }
+
     register_methods! {
         splat(value: f32) -> __m512 = _mm512_set1_ps(value);
         zero() -> __m512 = _mm512_setzero_ps();
@@ -188,6 +298,11 @@ impl Simd for Avx512 {
         int_splat(value: i32) -> __m512i = _mm512_set1_epi32(value);
         shift_left(a: __m512i, count: u32) -> __m512i =
             _mm512_sll_epi32(a, _mm_cvtsi32_si128(count.min(32).cast_signed()));
+        shift_right(a: __m512i, count: u32) -> __m512i =
+            _mm512_srl_epi32(a, _mm_cvtsi32_si128(count.min(32).cast_signed()));
+        int_and(a: __m512i, b: __m512i) -> __m512i = _mm512_and_si512(a, b);
+        int_or(a: __m512i, b: __m512i) -> __m512i = _mm512_or_si512(a, b);
+        int_xor(a: __m512i, b: __m512i) -> __m512i = _mm512_xor_si512(a, b);
         bits_of(a: __m512) -> __m512i = _mm512_castps_si512(a);
         from_bits(a: __m512i) -> __m512 = _mm512_castsi512_ps(a);
         pow2_scale(x: __m512, n: __m512) -> __m512 = _mm512_scalef_ps(x, n);
@@ -200,6 +315,17 @@ impl Simd for Avx512 {
     #[inline(always)]
     fn max_nan(self, a: __m512, b: __m512) -> __m512 {
         self.select(self.is_nan(a), a, self.max(a, b))
+    }
+
+    #[inline(always)]
+    unsafe fn transpose_32(self, source: (*const u32, usize), target: (*mut u32, usize)) {
+        // SAFETY: as the caller vouches.
+        unsafe { self.0.turn_32(source, target) }
+    }
+    #[inline(always)]
+    unsafe fn transpose_16(self, source: (*const u16, usize), target: (*mut u16, usize)) {
+        // SAFETY: as the caller vouches.
+        unsafe { self.0.turn_16(source, target) }
     }
 
     #[inline(always)]

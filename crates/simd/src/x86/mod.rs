@@ -6,6 +6,8 @@ pub mod cache;
 pub mod peak;
 pub mod state;
 pub(crate) mod stream;
+pub mod tile;
+mod transpose;
 
 pub use avx2::Avx2;
 pub use avx512::Avx512;

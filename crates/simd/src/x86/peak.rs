@@ -5,9 +5,8 @@
 //! at zero: afterwards the sums hold the number of multiply-adds, which is how they are counted
 //! and how a test counts them again.
 
-use super::state;
+use super::tile::{self, Product, WHOLE};
 use core::arch::asm;
-use core::arch::x86_64::__cpuid_count;
 use proofmark_schema::probe::Unit;
 
 /// Sums of a vector loop: two units with a latency of 4 need 8, and 12 with two factors fit into
@@ -94,7 +93,6 @@ macro_rules! vector_loop {
 /// A loop over tiles of 16 rows of 64 bytes; rows of factors are all the same row of ones.
 macro_rules! tile_loop {
     ($steps:ident, $sums:ident, $ones:ident, $product:literal) => {{
-        let config = TileConfig::whole();
         // SAFETY: the caller vouches for AMX. Reads the configuration's and `$ones`' 64 bytes,
         // writes six tiles of 1024 to `$sums`, which holds them; every register is clobbered.
         unsafe {
@@ -111,27 +109,11 @@ macro_rules! tile_loop {
                 tiles!("tilestored [rdi + rdx], tmm", "\nadd rdi, 1024"),
                 "tilerelease",
                 inout("rdi") $sums => _, in("rsi") $ones, inout("rcx") $steps => _,
-                in("rax") 0_u64, in("rdx") 64_u64, in("r8") &raw const config,
+                in("rax") 0_u64, in("rdx") 64_u64, in("r8") &raw const WHOLE,
                 clobber_abi("C"), options(nostack),
             );
         }
     }};
-}
-
-#[repr(C, align(64))]
-struct TileConfig([u8; 64]);
-
-impl TileConfig {
-    /// Eight tiles, as large as they can be.
-    fn whole() -> TileConfig {
-        let mut config = TileConfig([0; 64]);
-        config.0[0] = 1; // palette
-        for tile in 0..8 {
-            config.0[16 + 2 * tile] = 64; // bytes in a row
-            config.0[48 + tile] = 16; // rows
-        }
-        config
-    }
 }
 
 #[repr(C, align(64))]
@@ -140,8 +122,6 @@ struct Ones([u8; 64]);
 impl Peak {
     /// The unit, if it is there.
     pub fn of(unit: Unit) -> Option<Peak> {
-        // Bits of leaf 7 that the standard library does not read on this toolchain.
-        let amx = |bit: u32| __cpuid_count(7, 0).edx & 1 << bit != 0 && state::request_amx();
         let wide = is_x86_feature_detected!("avx512f");
         let is_there = match unit {
             Unit::F32Baseline => true,
@@ -153,8 +133,8 @@ impl Peak {
             Unit::Bf16Avx512 => wide && is_x86_feature_detected!("avx512bf16"),
             Unit::Int8AvxVnni => is_x86_feature_detected!("avxvnni"),
             Unit::Int8Avx512Vnni => wide && is_x86_feature_detected!("avx512vnni"),
-            Unit::Bf16Amx => amx(22),
-            Unit::Int8Amx => amx(25),
+            Unit::Bf16Amx => tile::available(Product::Bf16),
+            Unit::Int8Amx => tile::available(Product::U8I8),
         };
         is_there.then_some(Peak { unit })
     }
@@ -239,6 +219,7 @@ pub fn clock_chain(steps: u64) {
 
 #[cfg(test)]
 mod tests {
+    use super::super::state;
     use super::*;
 
     /// All sums of a loop, added up.

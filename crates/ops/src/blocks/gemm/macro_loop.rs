@@ -1,6 +1,7 @@
 //! The loops around the micro-kernel: blocks of columns, terms and rows, then tiles.
 
 use super::blocking::{Blocking, Keeps};
+use super::epilogue::{Epilogue, load, store};
 use super::micro::{Tile, tile};
 use super::pack::{self, PackedRight};
 use crate::blocks::stored::Stored;
@@ -35,6 +36,8 @@ pub struct Gemm<'a, T, U> {
     pub first_column: usize,
     /// The columns wanted of the product, `m × n`.
     pub output: RowsMut<'a, U>,
+    /// What is done to the sums.
+    pub epilogue: Epilogue<'a, T>,
     /// [`Blocking::scratch`] floats of rubbish.
     pub scratch: &'a mut [f32],
 }
@@ -54,8 +57,11 @@ impl<T: Stored, U: Stored> Body for Gemm<'_, T, U> {
 }
 
 /// Where the sums of a block of columns stand between blocks of terms.
-struct Sums<'a, 'b, U> {
+struct Sums<'a, 'b, T, U> {
     output: &'a mut RowsMut<'b, U>,
+    epilogue: &'a Epilogue<'b, T>,
+    /// The column of the right operand that column 0 of `output` belongs to.
+    first_column: usize,
     /// First column of the block in `output`.
     column: usize,
     /// Partial sums in f32, `width` apart; empty if the output itself holds them.
@@ -75,12 +81,11 @@ fn columns<S: Simd, T: Stored, U: Stored, const MR: usize, const NV: usize>(
 ) {
     let blocking = Blocking::of(S::ISA);
     assert!(blocking.mr == MR && blocking.nr == NV * S::LANES, "tile of another blocking");
-    let Gemm { left, right, first_column, mut output, scratch } = product;
+    let Gemm { left, right, first_column, mut output, epilogue, scratch } = product;
     let (m, n, k) = (left.rows(), output.cols(), left.cols());
     assert!(output.rows() == m, "{m} rows of the left operand, {} of the output", output.rows());
     if k == 0 {
-        (0..m).for_each(|row| output.row_mut(row).fill(U::narrow(0.0)));
-        return;
+        return empty(simd, &epilogue, first_column, output);
     }
     let keeps = Keeps {
         packed_right: matches!(right, Right::Packed(_)),
@@ -105,6 +110,8 @@ fn columns<S: Simd, T: Stored, U: Stored, const MR: usize, const NV: usize>(
             };
             let mut sums = Sums {
                 output: &mut output,
+                epilogue: &epilogue,
+                first_column,
                 column,
                 partial,
                 width,
@@ -142,12 +149,12 @@ fn rows<S: Simd, T: Stored, U: Stored, const MR: usize, const NV: usize>(
     terms: &Range<usize>,
     panels: &Panels<'_>,
     left_block: &mut [f32],
-    sums: &mut Sums<'_, '_, U>,
+    sums: &mut Sums<'_, '_, T, U>,
 ) {
     let Blocking { mc, nr, .. } = Blocking::of(S::ISA);
     for block in (0..left.rows()).step_by(mc) {
         let own = block..left.rows().min(block + mc);
-        pack::left(left, own.clone(), terms.clone(), MR, left_block);
+        pack::left(simd, left, own.clone(), terms.clone(), MR, left_block);
         for column in (0..sums.width).step_by(nr) {
             let right = panels.at(terms, column, nr);
             let tiles = left_block.chunks_exact(MR * terms.len());
@@ -160,7 +167,7 @@ fn rows<S: Simd, T: Stored, U: Stored, const MR: usize, const NV: usize>(
     }
 }
 
-impl<U: Stored> Sums<'_, '_, U> {
+impl<T: Stored, U: Stored> Sums<'_, '_, T, U> {
     /// Adds a tile whose first element belongs to `row` and to `column` of the block; only
     /// `rows` rows of it and the columns left in the block exist.
     #[inline(always)]
@@ -173,6 +180,9 @@ impl<U: Stored> Sums<'_, '_, U> {
         column: usize,
     ) {
         let columns = (NV * S::LANES).min(self.width - column);
+        // Where something is done to the sums, it is done to the whole tile outside this loop.
+        let ends = self.is_last && !self.epilogue.is_none();
+        let mut ended = [0.0_f32; MOST_SUMS];
         // Both loops have constant bounds: an index known only at run time would force the
         // tile out of its registers.
         for i in 0..MR {
@@ -185,16 +195,31 @@ impl<U: Stored> Sums<'_, '_, U> {
             } else {
                 Some(&mut self.partial[(row + i) * self.width + column..][..columns])
             };
-            let line = Line { output, partial, is_first: self.is_first, is_last: self.is_last };
+            let ended = ends.then(|| &mut ended[i * NV * S::LANES..][..columns]);
+            let line =
+                Line { output, partial, ended, is_first: self.is_first, is_last: self.is_last };
             line.add::<S, NV>(simd, &tile[i]);
+        }
+        let mut i = 0;
+        while ends && i < rows {
+            let output = &mut self.output.row_mut(row + i)[self.column + column..][..columns];
+            let sums = &ended[i * NV * S::LANES..][..columns];
+            let from = self.first_column + self.column + column;
+            self.epilogue.store(simd, sums, from, output);
+            i += 1;
         }
     }
 }
+
+/// Sums of the largest register tile.
+const MOST_SUMS: usize = 14 * 32;
 
 /// One row of a tile in memory.
 struct Line<'a, U> {
     output: &'a mut [U],
     partial: Option<&'a mut [f32]>,
+    /// Where sums go on their way out.
+    ended: Option<&'a mut [f32]>,
     is_first: bool,
     is_last: bool,
 }
@@ -217,26 +242,27 @@ impl<U: Stored> Line<'_, U> {
                 };
                 sum = simd.add(before, sum);
             }
-            match &mut self.partial {
-                Some(partial) if !self.is_last => store(simd, sum, &mut partial[range]),
+            match (&mut self.ended, &mut self.partial) {
+                (Some(ended), _) => store(simd, sum, &mut ended[range]),
+                (None, Some(partial)) if !self.is_last => store(simd, sum, &mut partial[range]),
                 _ => store(simd, sum, &mut self.output[range]),
             }
         }
     }
 }
 
-/// Loads a whole vector, or a shorter edge without reading past it.
+/// A product without terms: the epilogue of zeros.
 #[inline(always)]
-fn load<S: Simd, T: Stored>(simd: S, from: &[T]) -> S::F {
-    if from.len() >= S::LANES { T::load(simd, from) } else { T::load_partial(simd, from, 0.0) }
-}
-
-/// Stores a whole vector, or a shorter edge without writing past it.
-#[inline(always)]
-fn store<S: Simd, T: Stored>(simd: S, value: S::F, to: &mut [T]) {
-    if to.len() >= S::LANES {
-        T::store(simd, value, to);
-    } else {
-        T::store_partial(simd, value, to);
+fn empty<S: Simd, T: Stored, U: Stored>(
+    simd: S,
+    epilogue: &Epilogue<'_, T>,
+    first_column: usize,
+    mut output: RowsMut<'_, U>,
+) {
+    let zeros = [0.0; 64];
+    for row in 0..output.rows() {
+        for (at, to) in output.row_mut(row).chunks_mut(zeros.len()).enumerate() {
+            epilogue.store(simd, &zeros, first_column + at * zeros.len(), to);
+        }
     }
 }

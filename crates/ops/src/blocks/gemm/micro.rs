@@ -8,6 +8,9 @@
 
 use proofmark_simd::Simd;
 
+/// Terms between a load of the right panel and the fetch of what will be loaded.
+const AHEAD: usize = 16;
+
 /// `MR × NV` vectors of sums.
 pub(super) type Tile<S, const MR: usize, const NV: usize> = [[<S as Simd>::F; NV]; MR];
 
@@ -32,6 +35,7 @@ pub(super) fn tile<S: Simd, const MR: usize, const NV: usize>(
             // SAFETY: `right` holds `width` floats for each of the chunks that are counted by
             // `left`, and `at` has moved by `width` for each chunk before this one.
             vectors[v] = unsafe { simd.load_ptr(at.add(v * S::LANES)) };
+            simd.prefetch(at.wrapping_add(AHEAD * width + v * S::LANES));
         }
         for i in 0..MR {
             let scalar = simd.splat(scalars[i]);

@@ -5,16 +5,25 @@
 //! f32 while they are packed, so there is one micro-kernel; the output is rounded once, after the
 //! last term. The order of summation of an element depends on `k` and [`Blocking::kc`] only, so
 //! rows and columns may be split among threads without changing a bit.
+//!
+//! Beside it stand products of few rows, which pack nothing ([`Skinny`]), and products of bf16 on
+//! AMX tiles ([`TileGemm`]).
 
 mod blocking;
+mod epilogue;
 mod macro_loop;
 mod micro;
 mod pack;
 mod scratch;
+mod skinny;
 #[cfg(test)]
 mod tests;
+mod tiles;
 
 pub use blocking::{Blocking, Keeps};
+pub use epilogue::Epilogue;
 pub use macro_loop::{Gemm, Right};
 pub use pack::{PackRight, PackedRight};
-pub use scratch::{floats, floats_mut};
+pub use scratch::{elements, elements_mut};
+pub use skinny::{SKINNY_ROWS, Skinny, skinny_scratch};
+pub use tiles::{PackTiles, PackedTiles, TileGemm, TileRight, TileScratch};

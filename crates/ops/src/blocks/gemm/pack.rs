@@ -11,6 +11,9 @@ use proofmark_simd::{Body, Simd};
 use proofmark_tensor::Rows;
 use std::ops::Range;
 
+/// Rows that are read side by side.
+const STREAMS: usize = 8;
+
 /// A right operand packed whole: for each block of `kc` terms, its panels from left to right.
 #[derive(Clone, Copy, Debug)]
 pub struct PackedRight<'a> {
@@ -63,16 +66,20 @@ pub(super) fn logical<T>(rows: &Rows<'_, T>, transposed: bool) -> (usize, usize)
 }
 
 /// Packs some terms of some rows of the left operand into panels of `mr` rows.
-pub(super) fn left<T: Stored>(
+#[inline(always)]
+pub(super) fn left<S: Simd, T: Stored>(
+    simd: S,
     from: &Rows<'_, T>,
     rows: Range<usize>,
     terms: Range<usize>,
     mr: usize,
     to: &mut [f32],
 ) {
-    let panels = to.chunks_exact_mut(mr * terms.len());
-    for (start, panel) in rows.clone().step_by(mr).zip(panels) {
-        spread(from, start..rows.end.min(start + mr), &terms, mr, panel);
+    let mut start = rows.start;
+    while start < rows.end {
+        let panel = &mut to[(start - rows.start) * terms.len()..];
+        spread(simd, from, start..rows.end.min(start + mr), &terms, mr, panel);
+        start += mr;
     }
 }
 
@@ -87,32 +94,92 @@ pub(super) fn right<S: Simd, T: Stored>(
     to: &mut [f32],
 ) {
     let nr = Blocking::of(S::ISA).nr;
-    let panels = to.chunks_exact_mut(nr * terms.len());
-    for (start, panel) in columns.clone().step_by(nr).zip(panels) {
-        let own = start..columns.end.min(start + nr);
-        if transposed {
-            spread(from, own, &terms, nr, panel);
-        } else {
-            copy(simd, from, &terms, own, nr, panel);
+    if transposed {
+        let mut start = columns.start;
+        while start < columns.end {
+            let own = start..columns.end.min(start + nr);
+            let panel = &mut to[(start - columns.start) * terms.len()..];
+            spread(simd, from, own, &terms, nr, panel);
+            start += nr;
         }
+        return;
+    }
+    // A few rows at a time across all panels: they are read as streams, and what is written to a
+    // panel is more than a few lines, which would fall upon each other in L1.
+    let mut term = terms.start;
+    while term < terms.end {
+        let few = term..terms.end.min(term + STREAMS);
+        let mut start = columns.start;
+        while start < columns.end {
+            let own = start..columns.end.min(start + nr);
+            let panel = (start - columns.start) * terms.len();
+            let target = &mut to[panel + (term - terms.start) * nr..][..few.len() * nr];
+            copy(simd, from, &few, own, nr, target);
+            start += nr;
+        }
+        term = few.end;
     }
 }
 
-/// Writes each row of `from` down one column of a panel; missing rows become zeros.
-///
-/// A few terms of all rows at a time: what is written then stays in L1 until it is whole. It has
-/// no vectors and stays a function of its own, because within a kernel's one large function the
-/// compiler leaves the iterators as calls.
-#[inline(never)]
-fn spread<T: Stored>(
+/// Writes each row of `from` down one column of the panel that `to` begins with; missing rows
+/// become zeros. May also write into what follows the panel, which must be packed later.
+#[inline(always)]
+fn spread<S: Simd, T: Stored>(
+    simd: S,
     from: &Rows<'_, T>,
     rows: Range<usize>,
     terms: &Range<usize>,
     width: usize,
-    panel: &mut [f32],
+    to: &mut [f32],
 ) {
-    /// Terms at a time: a cache line of f32 in each row.
+    let mut term = 0;
+    // Squares in registers: panels may be narrower than a square, which then reads rows of the
+    // next panel and writes over the next terms, so both must be there.
+    let squares = width.div_ceil(S::LANES);
+    let is_square = S::LANES > 1
+        && rows.len() == width
+        && rows.start + squares * S::LANES <= from.rows()
+        && (squares == 1 || width.is_multiple_of(S::LANES));
+    if is_square {
+        let mut square = [0.0_f32; 256];
+        assert!(S::LANES * S::LANES <= square.len(), "a square of {} lanes", S::LANES);
+        while term + S::LANES <= terms.len()
+            && (term + S::LANES - 1) * width + squares * S::LANES <= to.len()
+        {
+            let column = terms.start + term;
+            for part in 0..squares {
+                let first = rows.start + part * S::LANES;
+                let target = to[term * width + part * S::LANES..].as_mut_ptr();
+                for lane in 0..S::LANES {
+                    let row = &from.row(first + lane)[column..][..S::LANES];
+                    simd.store(T::load(simd, row), &mut square[lane * S::LANES..]);
+                }
+                // SAFETY: the source is a whole square; the last row of the target ends at
+                // `(term + LANES - 1) * width + squares * LANES` at most, which `to` holds.
+                unsafe { simd.transpose_ptr(square.as_ptr(), S::LANES, target, width) };
+            }
+            term += S::LANES;
+        }
+    }
+    edge(from, rows, terms.start + term..terms.end, width, &mut to[term * width..]);
+}
+
+/// What [`spread`] leaves over, element by element.
+///
+/// It has no vectors and stays a function of its own, because within a kernel's one large function
+/// the compiler leaves the iterators as calls.
+#[inline(never)]
+fn edge<T: Stored>(
+    from: &Rows<'_, T>,
+    rows: Range<usize>,
+    terms: Range<usize>,
+    width: usize,
+    to: &mut [f32],
+) {
+    /// Terms at a time, so that what is written stays in L1 until it is whole: a cache line of
+    /// f32 in each row.
     const TERMS: usize = 16;
+    let panel = &mut to[..terms.len() * width];
     for (start, part) in terms.clone().step_by(TERMS).zip(panel.chunks_mut(TERMS * width)) {
         for (lane, row) in rows.clone().enumerate() {
             let row = &from.row(row)[start..terms.end.min(start + TERMS)];
@@ -138,7 +205,7 @@ fn copy<S: Simd, T: Stored>(
     width: usize,
     panel: &mut [f32],
 ) {
-    // Plain counters: see `spread` for iterators in a kernel.
+    // Plain counters: see `edge` for iterators in a kernel.
     let mut term = 0;
     while term < terms.len() {
         let source = &from.row(terms.start + term)[columns.clone()];

@@ -1,38 +1,39 @@
-//! Raw workspace bytes as floats.
+//! Raw workspace bytes as elements.
 
 use proofmark_contract::KernelError;
+use proofmark_tensor::Element;
 
-/// The first `count` floats of `bytes`.
+/// The first `count` elements of `bytes`.
 ///
 /// # Errors
-/// If there are fewer, or the bytes are not aligned for floats.
-pub fn floats<'a>(
+/// If there are fewer, or the bytes are not aligned for them.
+pub fn elements<'a, T: Element>(
     bytes: &'a [u8],
     count: usize,
     what: &'static str,
-) -> Result<&'a [f32], KernelError> {
-    // SAFETY: every bit pattern is an f32, and `align_to` yields the aligned part only.
-    let (before, floats, _) = unsafe { bytes.align_to::<f32>() };
-    let usable = if before.is_empty() { floats } else { &[] };
-    usable.get(..count).ok_or_else(|| too_small(bytes.len(), count, what))
+) -> Result<&'a [T], KernelError> {
+    // SAFETY: `Element` admits every bit pattern, and `align_to` yields the aligned part only.
+    let (before, elements, _) = unsafe { bytes.align_to::<T>() };
+    let usable = if before.is_empty() { elements } else { &[] };
+    usable.get(..count).ok_or_else(|| too_small::<T>(bytes.len(), count, what))
 }
 
-/// As [`floats`], for writing.
+/// As [`elements`], for writing.
 ///
 /// # Errors
-/// If there are fewer, or the bytes are not aligned for floats.
-pub fn floats_mut<'a>(
+/// If there are fewer, or the bytes are not aligned for them.
+pub fn elements_mut<'a, T: Element>(
     bytes: &'a mut [u8],
     count: usize,
     what: &'static str,
-) -> Result<&'a mut [f32], KernelError> {
+) -> Result<&'a mut [T], KernelError> {
     let got = bytes.len();
-    // SAFETY: every bit pattern is an f32 and a byte, and `align_to_mut` yields the aligned part.
-    let (before, floats, _) = unsafe { bytes.align_to_mut::<f32>() };
-    let usable = if before.is_empty() { floats } else { &mut [] };
-    usable.get_mut(..count).ok_or_else(|| too_small(got, count, what))
+    // SAFETY: `Element` admits every bit pattern, and `align_to_mut` yields the aligned part.
+    let (before, elements, _) = unsafe { bytes.align_to_mut::<T>() };
+    let usable = if before.is_empty() { elements } else { &mut [] };
+    usable.get_mut(..count).ok_or_else(|| too_small::<T>(got, count, what))
 }
 
-fn too_small(got: usize, count: usize, what: &'static str) -> KernelError {
-    KernelError::TooSmall { what, got, need: count * size_of::<f32>() }
+fn too_small<T>(got: usize, count: usize, what: &'static str) -> KernelError {
+    KernelError::TooSmall { what, got, need: count * size_of::<T>() }
 }

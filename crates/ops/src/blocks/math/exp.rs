@@ -35,17 +35,39 @@ const POLYNOMIAL: [f32; 5] =
 /// rounded into the subnormals; `exp(±0)` is exactly 1.
 #[inline(always)]
 pub fn exp<S: Simd>(simd: S, x: S::F) -> S::F {
-    // Both return their second operand where one is NaN, so a NaN in `x` stays.
-    let x = simd.max(simd.splat(LOWEST), simd.min(simd.splat(HIGHEST), x));
-    let n = simd.round(simd.mul(x, simd.splat(std::f32::consts::LOG2_E)));
-    let r = simd.fma(n, simd.splat(-LN2_HIGH), x);
-    let r = simd.fma(n, simd.splat(-LN2_LOW), r);
+    exp_reduced(simd, x, |r| r)
+}
+
+/// e to the power of `x + low`, for a `low` of less than a unit in the last place of `x`.
+#[inline(always)]
+pub(super) fn exp_of_sum<S: Simd>(simd: S, x: S::F, low: S::F) -> S::F {
+    exp_reduced(simd, x, |r| simd.add(r, low))
+}
+
+/// The polynomial for `exp(r) − 1`, |r| ≤ ln 2 / 2: relatively as exact as `exp(r)`.
+#[inline(always)]
+pub(super) fn above_one<S: Simd>(simd: S, r: S::F) -> S::F {
     let mut q = simd.splat(POLYNOMIAL[0]);
     for coefficient in &POLYNOMIAL[1..] {
         q = simd.fma(q, r, simd.splat(*coefficient));
     }
-    let above_one = simd.fma(simd.mul(r, r), q, r);
-    let fraction = simd.add(simd.splat(1.0), above_one);
+    simd.fma(simd.mul(r, r), q, r)
+}
+
+/// The power of two nearest to `exp(x)`, and what is left of `x`.
+#[inline(always)]
+pub(super) fn reduce<S: Simd>(simd: S, x: S::F) -> (S::F, S::F) {
+    let n = simd.round(simd.mul(x, simd.splat(std::f32::consts::LOG2_E)));
+    let r = simd.fma(n, simd.splat(-LN2_HIGH), x);
+    (n, simd.fma(n, simd.splat(-LN2_LOW), r))
+}
+
+#[inline(always)]
+fn exp_reduced<S: Simd>(simd: S, x: S::F, add: impl Fn(S::F) -> S::F) -> S::F {
+    // Both return their second operand where one is NaN, so a NaN in `x` stays.
+    let x = simd.max(simd.splat(LOWEST), simd.min(simd.splat(HIGHEST), x));
+    let (n, r) = reduce(simd, x);
+    let fraction = simd.add(simd.splat(1.0), above_one(simd, add(r)));
     // Here NaN is replaced: the scaling takes integers only, and the fraction carries the NaN.
     let n = simd.max(n, simd.splat(LOWEST_POWER));
     simd.pow2_scale(fraction, n)
@@ -54,88 +76,44 @@ pub fn exp<S: Simd>(simd: S, x: S::F) -> S::F {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use proofmark_schema::{DType, Isa};
-    use proofmark_simd::{Body, available, dispatch};
+    use crate::blocks::math::trial::{self, Function};
 
-    struct ExpOf<'a> {
-        x: &'a [f32],
-        y: &'a mut [f32],
-    }
+    struct Exp;
 
-    impl Body for ExpOf<'_> {
-        type Output = ();
+    impl Function for Exp {
+        const MAX_ULP: f64 = EXP_MAX_ULP;
 
         #[inline(always)]
-        fn run<S: Simd>(self, simd: S) {
-            for (x, y) in self.x.chunks(S::LANES).zip(self.y.chunks_mut(S::LANES)) {
-                simd.store_partial(exp(simd, simd.load_partial(x, 0.0)), y);
-            }
+        fn of<S: Simd>(simd: S, x: S::F) -> S::F {
+            exp(simd, x)
         }
-    }
 
-    fn levels() -> impl Iterator<Item = Isa> {
-        Isa::ALL.into_iter().filter(|&isa| available(isa))
-    }
-
-    fn exp_at(isa: Isa, x: &[f32]) -> Vec<f32> {
-        let mut y = vec![0.0; x.len()];
-        dispatch(isa, ExpOf { x, y: &mut y });
-        y
-    }
-
-    /// Panics where a result is of the wrong class or off by more than the bound.
-    fn check(isa: Isa, inputs: impl Iterator<Item = u32>) {
-        let mut inputs = inputs.map(f32::from_bits).peekable();
-        while inputs.peek().is_some() {
-            let x: Vec<f32> = inputs.by_ref().take(4096).collect();
-            for (&x, y) in x.iter().zip(exp_at(isa, &x)) {
-                let exact = f64::from(x).exp();
-                if exact.is_nan() {
-                    assert!(y.is_nan(), "{isa}: exp({x:?}) = {y:?}");
-                    continue;
-                }
-                // Infinity stands for the first value beyond the largest, so that results near
-                // the border are judged by their distance too.
-                let beyond = 2f64.powi(128);
-                let got = f64::from(y).min(beyond);
-                let error = (got - exact.min(beyond)).abs() / DType::F32.ulp(exact);
-                assert!(error <= EXP_MAX_ULP, "{isa}: exp({x:?}) = {y:?}, {error} ulp off");
-            }
+        fn exact(x: f64) -> f64 {
+            x.exp()
         }
     }
 
     #[test]
-    fn every_bf16_input_is_within_the_bound() {
-        for isa in levels() {
-            check(isa, (0..=0xffff).map(|bits: u32| bits << 16));
-        }
+    fn every_16_bit_input_is_within_the_bound() {
+        trial::every_16_bit_input::<Exp>();
     }
 
     #[test]
     fn a_dense_sample_of_f32_inputs_is_within_the_bound() {
-        for isa in levels() {
-            // A prime stride visits every residue of the low bits; then all of the range where
-            // results are neither 0 nor infinite, more densely.
-            check(isa, (0..u32::MAX / 8191).map(|i| i * 8191));
-            let range = |high: f32| 0x3300_0000..high.to_bits();
-            check(isa, range(89.5).step_by(509));
-            check(isa, range(104.5).step_by(509).map(|bits| bits | 0x8000_0000));
-        }
+        trial::dense_sample::<Exp>(-104.5..89.5);
     }
 
     #[test]
     #[ignore = "all 2^32 inputs take minutes"]
     fn every_f32_input_is_within_the_bound() {
-        for isa in levels() {
-            check(isa, 0..=u32::MAX);
-        }
+        trial::every_f32_input::<Exp>();
     }
 
     #[test]
     fn special_inputs_give_the_limits() {
         let x = [0.0, -0.0, f32::INFINITY, f32::NEG_INFINITY, f32::NAN, 1e30, -1e30, -103.0];
-        for isa in levels() {
-            let y = exp_at(isa, &x);
+        for isa in trial::levels() {
+            let y = trial::at::<Exp>(isa, &x);
             assert_eq!(y[..4], [1.0, 1.0, f32::INFINITY, 0.0], "{isa}");
             assert!(y[4].is_nan(), "{isa}");
             assert_eq!(y[5..7], [f32::INFINITY, 0.0], "{isa}");

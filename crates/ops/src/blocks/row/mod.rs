@@ -1,9 +1,22 @@
-//! Parts of ops that treat each row alone: reductions over a row, and the law such ops obey.
+//! Parts of ops that treat each row alone: their kernels' frame, reductions, shapes and laws.
 
+mod dot;
+mod exponentials;
+mod kernel;
 mod law;
 mod reduce;
+mod rms;
+mod shape;
 #[cfg(test)]
 pub(crate) mod trial;
+mod vectors;
 
+pub use dot::dot;
+pub(crate) use exponentials::{max_and_sum, max_and_sum_scalar};
+pub(crate) use kernel::{Part, RowKernel, RowOp};
 pub use law::ROWS_ARE_INDEPENDENT;
-pub use reduce::{max, sum, sum_of_squares};
+pub(crate) use law::{ODD, columns_follow, moves, room, same_bits, shift_free};
+pub use reduce::{max, squared_deviations, sum, sum_of_squares};
+pub(crate) use rms::Rms;
+pub(crate) use shape::{Shape, axes, edge_cases};
+pub(crate) use vectors::vectors;

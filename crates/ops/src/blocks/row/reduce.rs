@@ -11,106 +11,130 @@ use proofmark_simd::Simd;
 const CHAINS: usize = 4;
 
 /// How one reduction takes in elements and joins accumulators.
-trait Reduction {
-    /// The result of an empty row; as an element it changes nothing.
-    const NEUTRAL: f32;
+trait Reduction<S: Simd>: Copy {
+    /// The accumulator of an empty row.
+    const START: f32;
 
-    fn take<S: Simd>(simd: S, total: S::F, value: S::F) -> S::F;
-    fn join<S: Simd>(simd: S, a: S::F, b: S::F) -> S::F;
-    fn finish<S: Simd>(simd: S, total: S::F) -> f32;
+    /// The element that changes no accumulator.
+    fn neutral(self) -> f32 {
+        Self::START
+    }
+    fn take(self, simd: S, total: S::F, value: S::F) -> S::F;
+    #[inline(always)]
+    fn join(self, simd: S, a: S::F, b: S::F) -> S::F {
+        simd.add(a, b)
+    }
+    #[inline(always)]
+    fn finish(self, simd: S, total: S::F) -> f32 {
+        simd.reduce_sum(total)
+    }
 }
 
 /// The sum of the squares of a row; 0 of an empty one.
 #[inline(always)]
 pub fn sum_of_squares<S: Simd, T: Stored>(simd: S, row: &[T]) -> f32 {
-    reduce::<Squares, S, T>(simd, row)
+    reduce(Squares, simd, row)
+}
+
+/// The sum of the squares of a row's differences from `centre`; 0 of an empty one.
+#[inline(always)]
+pub fn squared_deviations<S: Simd, T: Stored>(simd: S, row: &[T], centre: f32) -> f32 {
+    reduce(Deviations { centre, every: simd.splat(centre) }, simd, row)
 }
 
 /// The sum of a row; 0 of an empty one.
 #[inline(always)]
 pub fn sum<S: Simd, T: Stored>(simd: S, row: &[T]) -> f32 {
-    reduce::<Sum, S, T>(simd, row)
+    reduce(Sum, simd, row)
 }
 
 /// The largest element of a row, NaNs passed over; -infinity of an empty one.
 #[inline(always)]
 pub fn max<S: Simd, T: Stored>(simd: S, row: &[T]) -> f32 {
-    reduce::<Max, S, T>(simd, row)
+    reduce(Max, simd, row)
 }
 
 #[inline(always)]
-fn reduce<R: Reduction, S: Simd, T: Stored>(simd: S, row: &[T]) -> f32 {
-    let mut totals = [simd.splat(R::NEUTRAL); CHAINS];
+fn reduce<R: Reduction<S>, S: Simd, T: Stored>(reduction: R, simd: S, row: &[T]) -> f32 {
+    let mut totals = [simd.splat(R::START); CHAINS];
     let mut blocks = row.chunks_exact(CHAINS * S::LANES);
     for block in &mut blocks {
         for (total, part) in totals.iter_mut().zip(block.chunks_exact(S::LANES)) {
-            *total = R::take(simd, *total, T::load(simd, part));
+            *total = reduction.take(simd, *total, T::load(simd, part));
         }
     }
     let mut vectors = blocks.remainder().chunks_exact(S::LANES);
     for (total, part) in totals.iter_mut().zip(&mut vectors) {
-        *total = R::take(simd, *total, T::load(simd, part));
+        *total = reduction.take(simd, *total, T::load(simd, part));
     }
-    let tail = T::load_partial(simd, vectors.remainder(), R::NEUTRAL);
+    let tail = T::load_partial(simd, vectors.remainder(), reduction.neutral());
     let [a, b, c, d] = totals;
-    let d = R::take(simd, d, tail);
-    R::finish(simd, R::join(simd, R::join(simd, a, b), R::join(simd, c, d)))
+    let d = reduction.take(simd, d, tail);
+    let (low, high) = (reduction.join(simd, a, b), reduction.join(simd, c, d));
+    reduction.finish(simd, reduction.join(simd, low, high))
 }
 
+#[derive(Clone, Copy)]
 struct Squares;
 
-impl Reduction for Squares {
-    const NEUTRAL: f32 = 0.0;
+impl<S: Simd> Reduction<S> for Squares {
+    const START: f32 = 0.0;
 
     #[inline(always)]
-    fn take<S: Simd>(simd: S, total: S::F, value: S::F) -> S::F {
+    fn take(self, simd: S, total: S::F, value: S::F) -> S::F {
         simd.fma(value, value, total)
     }
+}
+
+#[derive(Clone, Copy)]
+struct Deviations<V> {
+    centre: f32,
+    every: V,
+}
+
+impl<S: Simd> Reduction<S> for Deviations<S::F> {
+    const START: f32 = 0.0;
+
     #[inline(always)]
-    fn join<S: Simd>(simd: S, a: S::F, b: S::F) -> S::F {
-        simd.add(a, b)
+    fn neutral(self) -> f32 {
+        self.centre
     }
     #[inline(always)]
-    fn finish<S: Simd>(simd: S, total: S::F) -> f32 {
-        simd.reduce_sum(total)
+    fn take(self, simd: S, total: S::F, value: S::F) -> S::F {
+        let difference = simd.sub(value, self.every);
+        simd.fma(difference, difference, total)
     }
 }
 
+#[derive(Clone, Copy)]
 struct Sum;
 
-impl Reduction for Sum {
-    const NEUTRAL: f32 = 0.0;
+impl<S: Simd> Reduction<S> for Sum {
+    const START: f32 = 0.0;
 
     #[inline(always)]
-    fn take<S: Simd>(simd: S, total: S::F, value: S::F) -> S::F {
+    fn take(self, simd: S, total: S::F, value: S::F) -> S::F {
         simd.add(total, value)
-    }
-    #[inline(always)]
-    fn join<S: Simd>(simd: S, a: S::F, b: S::F) -> S::F {
-        simd.add(a, b)
-    }
-    #[inline(always)]
-    fn finish<S: Simd>(simd: S, total: S::F) -> f32 {
-        simd.reduce_sum(total)
     }
 }
 
+#[derive(Clone, Copy)]
 struct Max;
 
-impl Reduction for Max {
-    const NEUTRAL: f32 = f32::NEG_INFINITY;
+impl<S: Simd> Reduction<S> for Max {
+    const START: f32 = f32::NEG_INFINITY;
 
     #[inline(always)]
-    fn take<S: Simd>(simd: S, total: S::F, value: S::F) -> S::F {
+    fn take(self, simd: S, total: S::F, value: S::F) -> S::F {
         // The second operand is returned where one is NaN, so the total never becomes NaN.
         simd.max(value, total)
     }
     #[inline(always)]
-    fn join<S: Simd>(simd: S, a: S::F, b: S::F) -> S::F {
+    fn join(self, simd: S, a: S::F, b: S::F) -> S::F {
         simd.max(a, b)
     }
     #[inline(always)]
-    fn finish<S: Simd>(simd: S, total: S::F) -> f32 {
+    fn finish(self, simd: S, total: S::F) -> f32 {
         simd.reduce_max(total)
     }
 }
@@ -125,15 +149,16 @@ mod tests {
     struct All<'a, T>(&'a [T]);
 
     impl<T: Stored> Body for All<'_, T> {
-        type Output = [f32; 3];
+        type Output = [f32; 4];
 
         #[inline(always)]
-        fn run<S: Simd>(self, simd: S) -> [f32; 3] {
-            [sum_of_squares(simd, self.0), sum(simd, self.0), max(simd, self.0)]
+        fn run<S: Simd>(self, simd: S) -> [f32; 4] {
+            let deviations = squared_deviations(simd, self.0, 3.0);
+            [sum_of_squares(simd, self.0), deviations, sum(simd, self.0), max(simd, self.0)]
         }
     }
 
-    fn at_every_level<T: Stored>(row: &[T], expected: [f32; 3]) {
+    fn at_every_level<T: Stored>(row: &[T], expected: [f32; 4]) {
         for isa in Isa::ALL.into_iter().filter(|&isa| available(isa)) {
             assert_eq!(dispatch(isa, All(row)), expected, "{isa}, {} elements", row.len());
         }
@@ -146,9 +171,11 @@ mod tests {
             let row: Vec<f32> = (0..length).map(|i| ((i * 7) % 11) as f32 - 5.0).collect();
             let squares = row.iter().map(|x| x * x).sum();
             let largest = row.iter().copied().fold(f32::NEG_INFINITY, f32::max);
-            at_every_level(&row, [squares, row.iter().sum(), largest]);
+            let deviations = row.iter().map(|x| (x - 3.0) * (x - 3.0)).sum();
+            let expected = [squares, deviations, row.iter().sum(), largest];
+            at_every_level(&row, expected);
             let stored: Vec<bf16> = row.iter().map(|&x| bf16::from_f32(x)).collect();
-            at_every_level(&stored, [squares, row.iter().sum(), largest]);
+            at_every_level(&stored, expected);
         }
     }
 
@@ -159,8 +186,8 @@ mod tests {
             row[at] = -1.0;
             row[(at + 37) % 150] = f32::NAN;
             for isa in Isa::ALL.into_iter().filter(|&isa| available(isa)) {
-                let [squares, total, largest] = dispatch(isa, All(&row));
-                assert!(squares.is_nan() && total.is_nan(), "{isa} at {at}");
+                let [squares, deviations, total, largest] = dispatch(isa, All(&row));
+                assert!([squares, deviations, total].iter().all(|x| x.is_nan()), "{isa} at {at}");
                 assert_eq!(largest, -1.0, "{isa} at {at}");
             }
         }

@@ -73,6 +73,9 @@ pub(crate) fn call(
         workspace: workspace.as_mut_slice(),
         prepared: &[],
     };
+    let mut prepared = AlignedBuffer::new(kernel.prepared_bytes(case, setup.isa));
+    kernel.prepare(&mut call, prepared.as_mut_slice()).expect("the kernel packs the weights");
+    call.prepared = prepared.as_slice();
     kernel.run(&mut call).expect("the kernel does the case");
     for output in &outputs {
         let written = output.layout.row_stride - output.layout.cols();
@@ -103,12 +106,24 @@ pub(crate) fn fill(signature: &Signature, filling: &Filling, seed: u64) -> Value
     Values { tensors: operands.map(of).collect() }
 }
 
-/// Greatest error in units of `u·scale`; infinite where a class is wrong.
+/// Greatest error of the first output in units of `u·scale`; infinite where a class is wrong.
 pub(crate) fn greatest_q(op: &dyn Op, case: &Case, inputs: &Values, got: &[f64]) -> f64 {
-    let truth = op.oracle(case, inputs, 0, &Want::all());
+    q_of_output(op, case, inputs, (0, got))
+}
+
+/// Greatest error of one output, by its own element type.
+fn q_of_output(op: &dyn Op, case: &Case, inputs: &Values, (k, got): (usize, &[f64])) -> f64 {
+    let dtype = check_case(op, case).expect("the case fits").outputs()[k].dtype;
+    let truth = op.oracle(case, inputs, k, &Want::all());
     assert_eq!(truth.value.len(), got.len());
     let elements = truth.value.iter().zip(&truth.scale).zip(got);
-    elements.map(|((&want, &scale), &got)| q(case.dtype, want, scale, got)).fold(0.0, f64::max)
+    elements.map(|((&want, &scale), &got)| q(dtype, want, scale, got)).fold(0.0, f64::max)
+}
+
+/// Greatest error of all outputs.
+fn q_of_all(op: &dyn Op, case: &Case, inputs: &Values, got: &[Vec<f64>]) -> f64 {
+    let each = got.iter().enumerate();
+    each.map(|(k, got)| q_of_output(op, case, inputs, (k, got))).fold(0.0, f64::max)
 }
 
 fn q(dtype: DType, want: f64, scale: f64, got: f64) -> f64 {
@@ -119,7 +134,9 @@ fn q(dtype: DType, want: f64, scale: f64, got: f64) -> f64 {
     if want.is_nan() || got.is_nan() || want.is_infinite() || got.is_infinite() {
         return f64::INFINITY;
     }
-    let excess = ((got - want).abs() - 0.5 * dtype.ulp(want)).max(0.0);
+    // Where the scale is 0 only the nearest number is right.
+    let rounding = if scale == 0.0 { 0.0 } else { 0.5 * dtype.ulp(want) };
+    let excess = ((got - want).abs() - rounding).max(0.0);
     excess / (DType::F32.unit() * scale + dtype.smallest())
 }
 
@@ -138,10 +155,11 @@ pub(crate) fn judge(
     let zero_mean = portfolio.zero_mean.iter().map(|filling| (filling, limits.q_max));
     let structured = portfolio.structured.iter();
     let structured = structured.map(|filling| (filling, limits.structured * longer));
-    for (filling, limit) in zero_mean.chain(structured) {
+    let exact = portfolio.exact.iter().map(|filling| (filling, 0.0));
+    for (filling, limit) in exact.chain(zero_mean).chain(structured) {
         let inputs = fill(&signature, filling, 7);
         let got = call(op, kernel, case, setup, &inputs);
-        let q = greatest_q(op, case, &inputs, &got[0]);
+        let q = q_of_all(op, case, &inputs, &got);
         if q > limit {
             return Err(format!("{case} on {}: q {q} > {limit}", filling.describe(&signature)));
         }
@@ -165,19 +183,34 @@ fn judge_specials(
         for (i, &value) in specials.values.iter().enumerate() {
             let mut inputs = base.clone();
             let len = inputs.of(operand).len();
+            let value = round_to(signature.operands()[operand].dtype, value);
             for at in [0, len / 2 + i, len.saturating_sub(1 + i)] {
                 if at < len {
                     inputs.tensors[operand][at] = value;
                 }
             }
             let got = call(op, kernel, case, setup, &inputs);
-            let q = greatest_q(op, case, &inputs, &got[0]);
+            let q = q_of_all(op, case, &inputs, &got);
             if q > limit {
                 return Err(format!("{case} with {value:e} in operand {operand}: q {q}"));
+            }
+            if specials.signed_zero {
+                judge_signs(op, case, &inputs, &got[0])?;
             }
         }
     }
     Ok(())
+}
+
+fn judge_signs(op: &dyn Op, case: &Case, inputs: &Values, got: &[f64]) -> Result<(), String> {
+    let truth = op.oracle(case, inputs, 0, &Want::all());
+    let is_other = |(&want, &got): (&f64, &f64)| {
+        want == 0.0 && got == 0.0 && want.is_sign_negative() != got.is_sign_negative()
+    };
+    match truth.value.iter().zip(got).position(is_other) {
+        Some(i) => Err(format!("{case}: element {i} is a zero of the other sign")),
+        None => Ok(()),
+    }
 }
 
 fn judge_laws(
@@ -212,6 +245,9 @@ pub(crate) fn every_kernel_passes(entry: &Entry) {
         for &isa in paths {
             for &dtype in entry.op.dtypes() {
                 for (i, case) in entry.op.proof_cases(dtype).iter().enumerate() {
+                    if kernel.supports(case, isa).is_err() {
+                        continue;
+                    }
                     let threads = if kernel.is_parallel() { 1 + i % 3 } else { 1 };
                     let setup = Setup { isa, threads, padding: [0, 1, 17][i % 3] };
                     if let Err(why) = judge(entry, *kernel, case, setup) {
@@ -236,6 +272,24 @@ pub(crate) fn every_mutant_fails(entry: &Entry) {
                 judge(entry, mutant.kernel, case, setup).is_err()
             });
             assert!(fails, "mutant {} passes in {dtype}", mutant.name);
+        }
+    }
+}
+
+/// Panics if `parallel` on one to four threads does not give the bits of `simd` on any path.
+pub(crate) fn threads_change_nothing(entry: &Entry, case: &str) {
+    let case: Case = case.parse().expect("a case");
+    let signature = check_case(entry.op, &case).expect("the case fits");
+    let filling = Filling::uniform(&signature, &proofmark_tensor::Fill::Normal);
+    let inputs = fill(&signature, &filling, 3);
+    for isa in Isa::ALL.into_iter().filter(|&isa| proofmark_simd::available(isa)) {
+        let run = |name: &str, threads| {
+            let kernel = entry.kernel(name).expect("the entry has it");
+            call(entry.op, kernel, &case, Setup { isa, threads, padding: 0 }, &inputs)
+        };
+        let alone = run("simd", 1);
+        for threads in 1..=4 {
+            assert_eq!(run("parallel", threads), alone, "{threads} threads on {isa}");
         }
     }
 }

@@ -11,11 +11,15 @@ pub(super) use simd::Vector;
 
 use super::members::Member;
 use proofmark_contract::KernelError;
-use proofmark_schema::{DType, ErrorContract};
+use proofmark_schema::{DType, ErrorContract, Reproducibility};
 
 /// What every kernel promises: f32 arithmetic, and the bits the formula allows.
 fn contract<M: Member<N>, const N: usize>() -> ErrorContract {
-    ErrorContract { reproducibility: M::REPRODUCIBILITY, ..ErrorContract::default() }
+    let is_exact = M::DEFINITION.is_exact;
+    // Levels with and without fused multiply-add differ in the last bits of other formulas.
+    let class =
+        if is_exact { Reproducibility::IsaInvariant } else { Reproducibility::ThreadInvariant };
+    ErrorContract { reproducibility: class, ..ErrorContract::default() }
 }
 
 /// The answer to an element type that the definition does not have.

@@ -4,6 +4,7 @@ use super::super::definition::Variant;
 use proofmark_contract::{Call, KernelError};
 use proofmark_schema::Case;
 use proofmark_tensor::{Element, Rows, RowsMut, SharedRows, Tensor};
+use std::marker::PhantomData;
 use std::ops::Range;
 
 /// The operands of a formula of `N`, or some of their rows.
@@ -44,25 +45,21 @@ impl<'a, T: Element, const N: usize> Operands<'a, T, N> {
         self.output.cols()
     }
 
-    /// Whether the first operand is the output.
-    #[inline(always)]
-    pub(super) fn in_place(&self) -> bool {
-        self.in_place
-    }
-
     /// Logical index of the first element of row `i`.
     pub(super) fn index(&self, i: usize) -> usize {
         self.first + i * self.cols()
     }
 
-    /// Row `i` of each: what is read (empty for an operand in place), and what is written.
+    /// Row `i` of each.
     #[inline(always)]
-    pub(super) fn row(&mut self, i: usize) -> ([&'a [T]; N], &mut [T]) {
-        let mut inputs: [&[T]; N] = [&[]; N];
+    pub(super) fn row(&mut self, i: usize) -> Row<'_, T, N> {
+        let output = self.output.row_mut(i);
+        let (y, len) = (output.as_mut_ptr(), output.len());
+        let mut x = [y.cast_const(); N];
         for k in usize::from(self.in_place)..N {
-            inputs[k] = self.inputs[k].row(i);
+            x[k] = self.inputs[k].row(i)[..len].as_ptr();
         }
-        (inputs, self.output.row_mut(i))
+        Row { x, y, len, life: PhantomData }
     }
 
     /// Whether no operand has padding between its rows.
@@ -105,6 +102,40 @@ impl<'a, T: Element, const N: usize> Operands<'a, T, N> {
         // SAFETY: the handle borrows these operands mutably, so the view rests while it lives.
         let output = unsafe { self.output.share() };
         Parts { inputs: self.inputs, output, in_place: self.in_place, first: self.first }
+    }
+}
+
+/// One row of each operand. In place the first operand and the output are the same elements, so
+/// none of them is borrowed for longer than it takes to read or to write.
+pub(super) struct Row<'a, T, const N: usize> {
+    x: [*const T; N],
+    y: *mut T,
+    len: usize,
+    life: PhantomData<&'a mut [T]>,
+}
+
+impl<T, const N: usize> Row<'_, T, N> {
+    /// Elements.
+    #[inline(always)]
+    pub(super) fn len(&self) -> usize {
+        self.len
+    }
+
+    /// Operand `k` from element `at` on.
+    #[inline(always)]
+    pub(super) fn operand(&self, k: usize, at: usize) -> &[T] {
+        assert!(at <= self.len);
+        // SAFETY: each pointer is the start of a row of `len` elements that outlives `self`;
+        // whoever writes one through `output` borrows `self` alone.
+        unsafe { std::slice::from_raw_parts(self.x[k].add(at), self.len - at) }
+    }
+
+    /// The output from element `at` on.
+    #[inline(always)]
+    pub(super) fn output(&mut self, at: usize) -> &mut [T] {
+        assert!(at <= self.len);
+        // SAFETY: as above, and no operand is borrowed while `self` is.
+        unsafe { std::slice::from_raw_parts_mut(self.y.add(at), self.len - at) }
     }
 }
 

@@ -5,13 +5,13 @@
 //! operations) of which 16 bits are used, so that an element's bits depend on its index alone.
 //! Registers: N values; the compiler's baseline vectorises the nearest path by itself.
 
-use super::super::definition::Variant;
+use super::super::definition::{Variant, alpha};
 use super::super::members::Member;
 use super::operands::{Operands, random_state};
-use super::{contract, undefined};
+use super::undefined;
 use crate::blocks::stored::Stored;
 use proofmark_contract::{Call, Kernel, KernelError, Unsupported};
-use proofmark_schema::{Case, DType, ErrorContract, Isa};
+use proofmark_schema::{Case, DType, ErrorContract, Isa, Reproducibility};
 use proofmark_tensor::{bf16, f16, philox4x32};
 use std::marker::PhantomData;
 
@@ -41,14 +41,15 @@ impl<M: Member<N>, const N: usize> Kernel for Scalar<M, N> {
     }
 
     fn contract(&self, _case: &Case) -> ErrorContract {
-        contract::<M, N>()
+        ErrorContract { reproducibility: Reproducibility::IsaInvariant, ..ErrorContract::default() }
     }
 
     fn run(&self, call: &mut Call<'_>) -> Result<(), KernelError> {
         match call.case.dtype {
             DType::Bf16 if Variant::of(call.case).stochastic => {
                 let state = random_state(call, N)?;
-                stochastic::<M, N>(Operands::of(call.case, call.inputs, call.outputs)?, state);
+                let operands = Operands::of(call.case, call.inputs, call.outputs)?;
+                stochastic::<M, N>(operands, alpha(call.case), state);
             }
             DType::F32 => nearest::<M, f32, N>(call)?,
             DType::Bf16 => nearest::<M, bf16, N>(call)?,
@@ -63,16 +64,17 @@ fn nearest<M: Member<N>, T: Stored, const N: usize>(
     call: &mut Call<'_>,
 ) -> Result<(), KernelError> {
     let operands = Operands::<T, N>::of(call.case, call.inputs, call.outputs)?;
-    compute::<M, T, N>(operands, |value, _| T::narrow(value));
+    compute::<M, T, N>(operands, alpha(call.case), |value, _| T::narrow(value));
     Ok(())
 }
 
 /// The formula on all elements of `operands`, rounded with the bits of `state`.
 pub(super) fn stochastic<M: Member<N>, const N: usize>(
     operands: Operands<'_, bf16, N>,
+    alpha: f32,
     state: [u32; 4],
 ) {
-    compute::<M, bf16, N>(operands, |value, index| {
+    compute::<M, bf16, N>(operands, alpha, |value, index| {
         let counter = [index as u32, (index >> 32) as u32, state[2], state[3]];
         round(value, philox4x32(counter, [state[0], state[1]])[0])
     });
@@ -91,19 +93,18 @@ fn round(value: f32, random: u32) -> bf16 {
 #[inline(always)]
 fn compute<M: Member<N>, T: Stored, const N: usize>(
     mut operands: Operands<'_, T, N>,
+    alpha: f32,
     round: impl Fn(f32, u64) -> T,
 ) {
-    let in_place = operands.in_place();
     for i in 0..operands.rows() {
         let first = operands.index(i);
-        let (x, y) = operands.row(i);
-        for j in 0..y.len() {
+        let mut row = operands.row(i);
+        for j in 0..row.len() {
             let mut values = [0.0; N];
             for k in 0..N {
-                let element = if in_place && k == 0 { y[j] } else { x[k][j] };
-                values[k] = element.widen();
+                values[k] = row.operand(k, j)[0].widen();
             }
-            y[j] = round(M::scalar(values), (first + j) as u64);
+            row.output(j)[0] = round(M::scalar(values, alpha), (first + j) as u64);
         }
     }
 }

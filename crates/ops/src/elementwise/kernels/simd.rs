@@ -5,9 +5,9 @@
 //! Registers: N operands and what the formula needs. The processor overlaps iterations, which
 //! are independent, so nothing is unrolled by hand.
 
-use super::super::definition::Variant;
+use super::super::definition::{Variant, alpha};
 use super::super::members::Member;
-use super::operands::Operands;
+use super::operands::{Operands, Row};
 use super::{contract, undefined};
 use crate::blocks::stored::Stored;
 use proofmark_contract::{Call, Kernel, KernelError, Unsupported};
@@ -50,11 +50,11 @@ impl<M: Member<N>, const N: usize> Kernel for Vector<M, N> {
 
     fn run(&self, call: &mut Call<'_>) -> Result<(), KernelError> {
         let Call { case, isa, inputs, .. } = *call;
-        let outputs = &mut *call.outputs;
+        let (alpha, outputs) = (alpha(case), &mut *call.outputs);
         match case.dtype {
-            DType::F32 => nearest::<M, f32, N>(isa, Operands::of(case, inputs, outputs)?),
-            DType::Bf16 => nearest::<M, bf16, N>(isa, Operands::of(case, inputs, outputs)?),
-            DType::F16 => nearest::<M, f16, N>(isa, Operands::of(case, inputs, outputs)?),
+            DType::F32 => nearest::<M, f32, N>(isa, alpha, Operands::of(case, inputs, outputs)?),
+            DType::Bf16 => nearest::<M, bf16, N>(isa, alpha, Operands::of(case, inputs, outputs)?),
+            DType::F16 => nearest::<M, f16, N>(isa, alpha, Operands::of(case, inputs, outputs)?),
             dtype => return undefined(dtype),
         }
         Ok(())
@@ -64,58 +64,48 @@ impl<M: Member<N>, const N: usize> Kernel for Vector<M, N> {
 /// The formula on all elements of `operands`.
 pub(super) fn nearest<M: Member<N>, T: Stored, const N: usize>(
     isa: Isa,
+    alpha: f32,
     mut operands: Operands<'_, T, N>,
 ) {
-    dispatch(isa, Nearest::<M, T, N>(operands.merged(), PhantomData));
+    dispatch(isa, Nearest::<M, T, N>(operands.merged(), alpha, PhantomData));
 }
 
-struct Nearest<'a, M, T, const N: usize>(Operands<'a, T, N>, PhantomData<M>);
+struct Nearest<'a, M, T, const N: usize>(Operands<'a, T, N>, f32, PhantomData<M>);
 
 impl<M: Member<N>, T: Stored, const N: usize> Body for Nearest<'_, M, T, N> {
     type Output = ();
 
     #[inline(always)]
     fn run<S: Simd>(self, simd: S) {
-        let Nearest(mut operands, _) = self;
-        let in_place = operands.in_place();
+        let Nearest(mut operands, alpha, _) = self;
+        let alpha = simd.splat(alpha);
         for i in 0..operands.rows() {
-            let (x, y) = operands.row(i);
-            if in_place {
-                row::<S, M, T, N, true>(simd, x, y);
-            } else {
-                row::<S, M, T, N, false>(simd, x, y);
-            }
+            row::<S, M, T, N>(simd, operands.row(i), alpha);
         }
     }
 }
 
-/// One row. `IN_PLACE`: the first operand is read from `y`.
 #[inline(always)]
-fn row<S: Simd, M: Member<N>, T: Stored, const N: usize, const IN_PLACE: bool>(
+fn row<S: Simd, M: Member<N>, T: Stored, const N: usize>(
     simd: S,
-    mut x: [&[T]; N],
-    y: &mut [T],
+    mut row: Row<'_, T, N>,
+    alpha: S::F,
 ) {
-    let len = y.len();
-    for k in usize::from(IN_PLACE)..N {
-        // One length for all lets the loads and the store below share their bounds checks.
-        x[k] = &x[k][..len];
-    }
+    let len = row.len();
     let mut at = 0;
     while at + S::LANES <= len {
         let mut values = [simd.zero(); N];
         for k in 0..N {
-            values[k] = T::load(simd, if IN_PLACE && k == 0 { &y[at..] } else { &x[k][at..] });
+            values[k] = T::load(simd, row.operand(k, at));
         }
-        T::store(simd, M::vector(simd, values), &mut y[at..]);
+        T::store(simd, M::vector(simd, values, alpha), row.output(at));
         at += S::LANES;
     }
     if at < len {
         let mut values = [simd.zero(); N];
         for k in 0..N {
-            let tail = if IN_PLACE && k == 0 { &y[at..] } else { &x[k][at..] };
-            values[k] = T::load_partial(simd, tail, 0.0);
+            values[k] = T::load_partial(simd, row.operand(k, at), 0.0);
         }
-        T::store_partial(simd, M::vector(simd, values), &mut y[at..]);
+        T::store_partial(simd, M::vector(simd, values, alpha), row.output(at));
     }
 }

@@ -1,7 +1,7 @@
 //! Blocked product whose batches, rows or columns are split among threads.
 //!
 //! Idea: each thread runs the `simd` product on its own part and packs what it needs itself, so
-//! threads never wait for each other; the smaller operand is packed by every thread. Terms are
+//! threads never wait for each other; parts are a grid that packs the least twice. Terms are
 //! never split, so every thread count gives the same bits.
 //! Registers: AVX-512 14×32 in 28 accumulators, 2 loads, 1 broadcast; AVX2 6×16 in 12, 2 and
 //! 1; scalar 4×4.

@@ -1,7 +1,7 @@
-//! Blocked product on one thread with a right operand that was packed before.
+//! Blocked product, split among threads, with a right operand that was packed before.
 //!
 //! Idea: a weight is the same for many calls, so `prepare` packs it once, outside the timed part,
-//! as f32 (twice the bytes of a bf16 weight); a call packs only A.
+//! as f32 (twice the bytes of a 16-bit weight); a call packs only A.
 //! Registers: AVX-512 14×32 in 28 accumulators, 2 loads, 1 broadcast; AVX2 6×16 in 12, 2 and
 //! 1; scalar 4×4.
 
@@ -19,26 +19,27 @@ impl Kernel for Prepacked {
     }
 
     fn summary(&self) -> &'static str {
-        "as simd, but B is packed once outside the timed part"
+        "as parallel, but B is packed once outside the timed part"
     }
 
     fn isas(&self) -> &'static [Isa] {
         &[Isa::Scalar, Isa::Avx2, Isa::Avx512]
     }
 
+    fn is_parallel(&self) -> bool {
+        true
+    }
+
     fn supports(&self, case: &Case, _isa: Isa) -> Result<(), Unsupported> {
-        if case.flag("shared", false) || case.size("b").unwrap_or(1) == 1 {
-            return Ok(());
-        }
-        Err(Unsupported("every batch has its own B: nothing to pack once".to_owned()))
+        blocked::has_one_weight(case)
     }
 
     fn contract(&self, _case: &Case) -> ErrorContract {
         blocked::contract()
     }
 
-    fn workspace_bytes(&self, case: &Case, isa: Isa, _threads: usize) -> usize {
-        blocked::workspace_bytes(case, isa, 1, Source::Prepared)
+    fn workspace_bytes(&self, case: &Case, isa: Isa, threads: usize) -> usize {
+        blocked::workspace_bytes(case, isa, threads, Source::Prepared)
     }
 
     fn prepared_bytes(&self, case: &Case, isa: Isa) -> usize {
@@ -50,6 +51,6 @@ impl Kernel for Prepacked {
     }
 
     fn run(&self, call: &mut Call<'_>) -> Result<(), KernelError> {
-        blocked::run(call, 1, Source::Prepared)
+        blocked::run(call, call.threads, Source::Prepared)
     }
 }

@@ -4,11 +4,12 @@
 //! Each term costs 2 flops and reads two elements; a column of B is walked with its row stride.
 //! One accumulator, so the latency of one addition is the limit.
 
-use super::super::definition::{Shape, output_dtype};
+use super::super::definition::Shape;
+use super::portion::{epilogue, typed};
 use crate::blocks::stored::Stored;
 use proofmark_contract::{Call, Kernel, KernelError, Unsupported};
-use proofmark_schema::{Case, DType, Isa};
-use proofmark_tensor::bf16;
+use proofmark_schema::{Case, Isa};
+use proofmark_simd::Scalar as OneLane;
 
 /// The kernel.
 #[derive(Debug)]
@@ -32,11 +33,7 @@ impl Kernel for Scalar {
     }
 
     fn run(&self, call: &mut Call<'_>) -> Result<(), KernelError> {
-        match (call.case.dtype, output_dtype(call.case)) {
-            (DType::Bf16, DType::Bf16) => product::<bf16, bf16>(call),
-            (DType::Bf16, _) => product::<bf16, f32>(call),
-            _ => product::<f32, f32>(call),
-        }
+        typed!(call.case, product(call))
     }
 }
 
@@ -44,6 +41,7 @@ fn product<T: Stored, U: Stored>(call: &mut Call<'_>) -> Result<(), KernelError>
     let shape = Shape::of(call.case);
     let a = call.inputs[0].rows::<T>()?;
     let b = call.inputs[1].rows::<T>()?;
+    let epilogue = epilogue::<T>(call)?;
     let mut c = call.outputs[0].rows_mut::<U>()?;
     for batch in 0..shape.batches {
         let first = if shape.is_shared { 0 } else { batch * shape.right_rows() };
@@ -56,7 +54,7 @@ fn product<T: Stored, U: Stored>(call: &mut Call<'_>) -> Result<(), KernelError>
                         if shape.is_transposed { b.row(first + j)[p] } else { b.row(first + p)[j] };
                     sum += value.widen() * other.widen();
                 }
-                *target = U::narrow(sum);
+                epilogue.store(OneLane::new(), &[sum], j, std::slice::from_mut(target));
             }
         }
     }

@@ -2,7 +2,8 @@
 //!
 //! Idea: BLIS's five loops over panels that the call packs itself (see `blocks::gemm`). Each
 //! element of A is packed once per 768 columns, each of B once; a term costs 2 flops, and a tile
-//! reads mr + nr packed floats for mr·nr of them.
+//! reads mr + nr packed floats for mr·nr of them. Up to 16 rows nothing is packed: B is read once,
+//! as it is stored, at the rate of the memory it lies in.
 //! Registers: AVX-512 14×32 in 28 accumulators, 2 loads, 1 broadcast; AVX2 6×16 in 12, 2 and
 //! 1; scalar 4×4.
 

@@ -1,0 +1,123 @@
+/* A peer that adds f32, and misbehaves as it was compiled to: -DWRONG, -DSLOW, -DDEAD, -DHANGING,
+ * -DSPINNING, -DLINGERING; without any it is right. */
+#include "proofmark_peer.h"
+#include <pthread.h>
+#include <semaphore.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+static int supports(const proofmark_call *call, char *why, size_t why_bytes) {
+    if (strcmp(call->op, "add") || strcmp(call->dtype, "f32") || call->attributes) {
+        snprintf(why, why_bytes, "it only adds f32");
+        return 1;
+    }
+    return 0;
+}
+
+static void add(const proofmark_operand *operands) {
+    size_t rows = 1, length = operands[0].shape[operands[0].dims - 1];
+    for (size_t axis = 0; axis + 1 < operands[0].dims; axis++) {
+        rows *= operands[0].shape[axis];
+    }
+    for (size_t row = 0; row < rows; row++) {
+        const float *a = (const float *)operands[0].data + row * operands[0].row_stride;
+        const float *b = (const float *)operands[1].data + row * operands[1].row_stride;
+        float *c = (float *)operands[2].data + row * operands[2].row_stride;
+        for (size_t column = 0; column < length; column++) {
+            c[column] = a[column] + b[column];
+        }
+    }
+#ifdef WRONG
+    if (rows && length) {
+        float *last = (float *)operands[2].data + (rows - 1) * operands[2].row_stride + length - 1;
+        *last = *last * 1.001f + 1e-3f;
+    }
+#endif
+}
+
+#ifdef LINGERING
+/* A thread of a pool that looks for more work for 150 us after a call before it sleeps. */
+static sem_t work;
+static atomic_long until;
+
+static long now(void) {
+    struct timespec time;
+    clock_gettime(CLOCK_MONOTONIC, &time);
+    return time.tv_sec * 1000000000L + time.tv_nsec;
+}
+
+static void *linger(void *nothing) {
+    for (;;) {
+        sem_wait(&work);
+        while (now() < until) {
+        }
+        while (!sem_trywait(&work)) {
+        }
+    }
+    return nothing;
+}
+
+__attribute__((constructor)) static void start(void) {
+    pthread_t thread;
+    sem_init(&work, 0, 0);
+    pthread_create(&thread, NULL, linger, NULL);
+}
+
+static void set_threads(size_t threads) {
+    (void)threads;
+}
+#endif
+
+static int run(const proofmark_call *call, char *why, size_t why_bytes) {
+    (void)why;
+    (void)why_bytes;
+#ifdef DEAD
+    abort();
+#endif
+#ifdef HANGING
+    pause();
+#endif
+    add(call->operands);
+#ifdef LINGERING
+    until = now() + 150000;
+    sem_post(&work);
+#endif
+#ifdef SLOW
+    for (volatile unsigned work = 0; work < 20000; work++) {
+    }
+#endif
+    return 0;
+}
+
+#ifdef SPINNING
+static void *spin(void *nothing) {
+    for (volatile unsigned work = 0;; work++) {
+    }
+    return nothing;
+}
+
+__attribute__((constructor)) static void start(void) {
+    pthread_t thread;
+    pthread_create(&thread, NULL, spin, NULL);
+}
+#endif
+
+const proofmark_peer_info *proofmark_peer(void) {
+    static const proofmark_peer_info info = {
+        .abi = PROOFMARK_PEER_ABI,
+        .size = sizeof info,
+        .version = "1.0",
+        .build = "by a test",
+        .isa = "of the compiler",
+        .supports = supports,
+        .run = run,
+#ifdef LINGERING
+        .set_threads = set_threads,
+#endif
+    };
+    return &info;
+}

@@ -1,0 +1,125 @@
+//! Peers that misbehave, made by a C compiler: each is named and costs only its own cells.
+
+use crate::PROOFMARK;
+use serde_json::Value;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// A folder with a shelf of fakes, and a store.
+struct Place(tempfile::TempDir);
+
+impl Place {
+    /// With these behaviours, each a peer `fake-<behaviour>`.
+    fn with(behaviours: &[&str]) -> Place {
+        let place = Place(tempfile::tempdir().unwrap());
+        for behaviour in behaviours {
+            let library = place.compile(behaviour);
+            let name = format!("fake-{behaviour}");
+            let (code, out) = place.run(&["peers", "add", &name, "--from", &library]);
+            assert_eq!(code, 0, "{out}");
+        }
+        place
+    }
+
+    fn compile(&self, behaviour: &str) -> String {
+        let crates = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();
+        let library: PathBuf = self.0.path().join(format!("lib{behaviour}.so"));
+        let mut compiler = Command::new("cc");
+        compiler.args(["-O2", "-Wall", "-Wextra", "-Werror", "-shared", "-fPIC", "-pthread"]);
+        compiler.arg(format!("-D{}", behaviour.to_uppercase()));
+        compiler.arg("-I").arg(crates.join("peers/plugins"));
+        compiler.arg(crates.join("cli/tests/peers/fake_peer.c")).arg("-o").arg(&library);
+        assert!(compiler.status().expect("a C compiler").success());
+        library.display().to_string()
+    }
+
+    fn run(&self, arguments: &[&str]) -> (i32, String) {
+        let mut command = Command::new(PROOFMARK);
+        command.args(arguments).current_dir(self.0.path());
+        command.env("PROOFMARK_PEERS", self.0.path().join("shelf"));
+        let output = command.output().expect("the program starts");
+        let out = String::from_utf8_lossy(&output.stdout).into_owned();
+        (output.status.code().unwrap(), out)
+    }
+
+    /// The exit code of a bench of one small case, and a record for each contender.
+    fn bench(&self, with: &str, threads: &str) -> (i32, Vec<Value>) {
+        let case = ["bench", "add", "--dtype", "f32", "--sweep", "b=2 s=3 d=17"];
+        let rules =
+            ["--quick", "--threads", threads, "--settle", "0", "--format", "json", "--with"];
+        let (code, out) = self.run(&[&case[..], &rules[..], &[with]].concat());
+        let document: Value = serde_json::from_str(&out).expect(&out);
+        (code, document["records"].as_array().unwrap().clone())
+    }
+}
+
+/// The record of a contender whose name begins so.
+fn of<'a>(records: &'a [Value], name: &str) -> &'a Value {
+    let is_meant = |record: &&Value| record["contender"].as_str().unwrap().starts_with(name);
+    records.iter().find(is_meant).unwrap_or_else(|| panic!("no {name} in {records:#?}"))
+}
+
+#[test]
+fn a_right_peer_is_proven_and_raced_and_a_wrong_one_is_refused() {
+    let place = Place::with(&["right", "slow", "wrong"]);
+    let (code, records) = place.bench("native/simd peer/fake-*", "1");
+    assert_eq!(code, 3, "one of them is incorrect");
+    for name in ["native/simd", "peer/fake-right", "peer/fake-slow"] {
+        let record = of(&records, name);
+        assert_eq!(record["outcome"], "PROVEN", "{record:#}");
+        assert!(record["time_ms"].is_f64(), "{record:#}");
+    }
+    let time = |name| of(&records, name)["time_ms"].as_f64().unwrap();
+    assert!(time("peer/fake-slow") > time("peer/fake-right"));
+    let wrong = of(&records, "peer/fake-wrong");
+    assert_eq!(wrong["outcome"], "WRONG");
+    assert!(wrong["time_ms"].is_null(), "no number without a proof");
+}
+
+#[test]
+fn a_peer_that_dies_or_hangs_costs_only_its_own_cells() {
+    let place = Place::with(&["right", "dead", "hanging"]);
+    let (code, records) = place.bench("native/simd peer/fake-*", "1");
+    assert_eq!(code, 7, "contenders crashed and timed out");
+    for (name, outcome, reason) in [
+        ("peer/fake-dead", "CRASHED", "SIGABRT during call"),
+        ("peer/fake-hanging", "TIMED_OUT", "no progress during call"),
+    ] {
+        let record = of(&records, name);
+        assert_eq!(record["outcome"], outcome, "{record:#}");
+        assert!(record["reason"].as_str().unwrap().contains(reason), "{record:#}");
+    }
+    for name in ["native/simd", "peer/fake-right"] {
+        assert!(of(&records, name)["time_ms"].is_f64());
+    }
+}
+
+#[test]
+fn a_peer_whose_thread_spins_between_its_calls_has_no_time() {
+    let place = Place::with(&["spinning"]);
+    let (code, records) = place.bench("native/simd peer/fake-spinning", "1");
+    assert_eq!(code, 7);
+    let spinning = of(&records, "peer/fake-spinning");
+    assert!(spinning["time_ms"].is_null(), "{spinning:#}");
+    assert!(spinning["reason"].as_str().unwrap().contains("processor time"), "{spinning:#}");
+    assert!(of(&records, "native/simd")["time_ms"].is_f64());
+}
+
+/// Pools of threads look for more work after a call; the turn is handed on when they sleep.
+#[test]
+fn a_peer_whose_thread_spins_for_a_moment_after_each_call_is_raced() {
+    let place = Place::with(&["lingering"]);
+    let (code, records) = place.bench("native/simd peer/fake-lingering", "2");
+    assert_eq!(code, 0, "{records:#?}");
+    for name in ["native/simd", "peer/fake-lingering"] {
+        assert!(of(&records, name)["time_ms"].is_f64(), "{records:#?}");
+    }
+}
+
+#[test]
+fn a_case_that_a_plug_in_refuses_is_unsupported_in_its_own_words() {
+    let place = Place::with(&["right"]);
+    let (code, out) = place.run(&["prove", "add", "--dtype", "bf16", "--with", "peer/fake-right"]);
+    assert_eq!(code, 0, "{out}");
+    assert!(out.contains("UNSUPPORTED add peer/fake-right bf16: it only adds f32"), "{out}");
+}

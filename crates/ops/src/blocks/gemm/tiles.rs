@@ -1,0 +1,333 @@
+//! Products of bf16 on AMX tiles, with sums in f32.
+//!
+//! Both operands are packed into tiles of 1 KiB, two side by side for each step of 32 terms, so
+//! that a block of 32 × 32 sums walks two dense streams. A left panel of 512 terms (32 KiB) stays
+//! in L1 while the right panels of a block of columns (512 KiB) pass it from L2. Terms past the
+//! last one are zeros in both operands; rows and columns past the edge are rubbish, because their
+//! sums are never stored.
+
+use super::epilogue::Epilogue;
+use crate::blocks::stored::Stored;
+use proofmark_simd::tile::{self, ROWS, Sums, TILE_BYTES, Tiles, Walk};
+use proofmark_simd::{Body, Simd};
+use proofmark_tensor::{Rows, RowsMut, bf16};
+use std::ops::Range;
+
+/// Terms of a tile.
+const TERMS: usize = 32;
+/// Rows, and columns, of a block of 2 × 2 tiles.
+const SIDE: usize = 2 * ROWS;
+/// Elements of a tile.
+const TILE: usize = TILE_BYTES / 2;
+/// Elements of the two tiles of a step.
+const STEP: usize = 2 * TILE;
+/// Steps between two visits of the same sums.
+const DEPTH: usize = 16;
+/// Columns of a packed block of the right operand.
+const COLUMNS: usize = 512;
+
+/// A right operand packed whole: for each block of steps, its panels from left to right.
+#[derive(Clone, Copy, Debug)]
+pub struct PackedTiles<'a> {
+    /// The panels, [`PackedTiles::elements`] of them.
+    pub data: &'a [bf16],
+    /// Columns of the operand.
+    pub n: usize,
+}
+
+impl PackedTiles<'_> {
+    /// Elements of a `k × n` operand when it is packed.
+    pub fn elements(k: usize, n: usize) -> usize {
+        n.div_ceil(SIDE) * k.div_ceil(TERMS) * STEP
+    }
+}
+
+/// Packs a whole right operand, for many products.
+#[derive(Debug)]
+pub struct PackTiles<'a> {
+    /// The operand: `k × n`, or `n × k` if it is transposed.
+    pub rows: Rows<'a, bf16>,
+    /// Rows are columns of the product.
+    pub transposed: bool,
+    /// Where to, [`PackedTiles::elements`].
+    pub to: &'a mut [bf16],
+}
+
+impl Body for PackTiles<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn run<S: Simd>(self, simd: S) {
+        let (k, n) = super::pack::logical(&self.rows, self.transposed);
+        let mut to = self.to;
+        for steps in blocks(k.div_ceil(TERMS)) {
+            let (block, rest) = to.split_at_mut(n.div_ceil(SIDE) * steps.len() * STEP);
+            pack_right(simd, &self.rows, self.transposed, steps, 0..n, block);
+            to = rest;
+        }
+    }
+}
+
+/// The right operand of a product.
+#[derive(Clone, Copy, Debug)]
+pub enum TileRight<'a> {
+    /// As it is stored: `k × n`, or `n × k` if it is transposed.
+    Stored {
+        /// The operand.
+        rows: Rows<'a, bf16>,
+        /// Rows are columns of the product.
+        transposed: bool,
+    },
+    /// Packed before.
+    Packed(PackedTiles<'a>),
+}
+
+/// Scratch memory of a product on one thread.
+#[derive(Clone, Copy, Debug)]
+pub struct TileScratch {
+    left: usize,
+    right: usize,
+    sums: usize,
+}
+
+impl TileScratch {
+    /// For an `m × n` product over `k`, with a right operand that is packed or not.
+    pub fn of(m: usize, n: usize, k: usize, is_packed: bool) -> TileScratch {
+        let (panels, steps) = (m.div_ceil(SIDE), k.div_ceil(TERMS));
+        let across = n.min(COLUMNS).div_ceil(SIDE);
+        let kept = if steps > DEPTH { panels * across } else { 1 };
+        TileScratch {
+            left: panels * steps * STEP,
+            right: if is_packed { 0 } else { across * steps.min(DEPTH) * STEP },
+            sums: kept * SIDE * SIDE,
+        }
+    }
+
+    /// Its bytes.
+    pub fn bytes(&self) -> usize {
+        (self.left + self.right) * size_of::<bf16>() + self.sums * size_of::<f32>()
+    }
+}
+
+/// One product `C = A·B` on one thread, or the part of one that falls to it.
+#[derive(Debug)]
+pub struct TileGemm<'a, U> {
+    /// The left operand, `m × k`.
+    pub left: Rows<'a, bf16>,
+    /// The right operand with all its columns.
+    pub right: TileRight<'a>,
+    /// The column of the right operand that column 0 of `output` belongs to; a multiple of 32 if
+    /// the operand is packed.
+    pub first_column: usize,
+    /// The columns wanted of the product, `m × n`.
+    pub output: RowsMut<'a, U>,
+    /// What is done to the sums.
+    pub epilogue: Epilogue<'a, bf16>,
+    /// [`TileScratch::bytes`] of rubbish, aligned for floats.
+    pub scratch: &'a mut [u8],
+}
+
+/// Blocks of at most [`DEPTH`] steps.
+fn blocks(steps: usize) -> impl Iterator<Item = Range<usize>> {
+    (0..steps).step_by(DEPTH).map(move |start| start..steps.min(start + DEPTH))
+}
+
+impl<U: Stored> Body for TileGemm<'_, U> {
+    type Output = ();
+
+    #[inline(always)]
+    fn run<S: Simd>(self, simd: S) {
+        let TileGemm { left, right, first_column, mut output, epilogue, scratch } = self;
+        let (m, n, k) = (left.rows(), output.cols(), left.cols());
+        assert!(
+            output.rows() == m,
+            "{m} rows of the left operand, {} of the output",
+            output.rows()
+        );
+        let is_packed = matches!(right, TileRight::Packed(_));
+        let parts = TileScratch::of(m, n, k, is_packed);
+        let (sums, rest) = scratch.split_at_mut(parts.sums * size_of::<f32>());
+        let sums = super::elements_mut::<f32>(sums, parts.sums, "sums").expect("aligned");
+        let count = parts.left + parts.right;
+        let packed = super::elements_mut::<bf16>(rest, count, "tiles").expect("aligned");
+        let (left_tiles, right_tiles) = packed.split_at_mut(parts.left);
+        let tiles = Tiles::configure(tile::Product::Bf16).expect("the kernel asked for it");
+        let steps = k.div_ceil(TERMS);
+        pack_left(&left, left_tiles);
+        let mut column = 0;
+        while column < n {
+            let width = COLUMNS.min(n - column);
+            let from = first_column + column;
+            let across = width.div_ceil(SIDE);
+            for own in blocks(steps) {
+                let panels: &[bf16] = match right {
+                    TileRight::Packed(PackedTiles { data, n }) => {
+                        let first = own.start * n.div_ceil(SIDE) + from / SIDE * own.len();
+                        &data[first * STEP..]
+                    }
+                    TileRight::Stored { rows, transposed } => {
+                        let columns = from..from + width;
+                        pack_right(simd, &rows, transposed, own.clone(), columns, right_tiles);
+                        right_tiles
+                    }
+                };
+                let mut row = 0;
+                while row < m {
+                    let down = (m - row).min(SIDE);
+                    let panel = &left_tiles[(row / SIDE * steps + own.start) * STEP..];
+                    for at in 0..across {
+                        let wide = (width - at * SIDE).min(SIDE);
+                        let place = if steps > DEPTH { row / SIDE * across + at } else { 0 };
+                        let sums = &mut sums[place * SIDE * SIDE..][..SIDE * SIDE];
+                        let shape = (down.div_ceil(ROWS), wide.div_ceil(ROWS));
+                        let right = &panels[at * own.len() * STEP..][..own.len() * STEP];
+                        let left = &panel[..own.len() * STEP];
+                        block(&tiles, shape, left, right, sums, own.start > 0);
+                        if own.end == steps {
+                            for i in 0..down {
+                                let to = &mut output.row_mut(row + i)[column + at * SIDE..][..wide];
+                                let line = &sums[i * SIDE..][..wide];
+                                epilogue.store(simd, line, from + at * SIDE, to);
+                            }
+                        }
+                    }
+                    row += SIDE;
+                }
+            }
+            column += width;
+        }
+        drop(tiles);
+        if k == 0 {
+            sums[..SIDE].fill(0.0);
+            for i in 0..m {
+                for (at, to) in output.row_mut(i).chunks_mut(SIDE).enumerate() {
+                    epilogue.store(simd, &sums[..to.len()], first_column + at * SIDE, to);
+                }
+            }
+        }
+    }
+}
+
+/// Multiplies the steps of two panels into a block of sums.
+#[inline(always)]
+fn block(
+    tiles: &Tiles,
+    shape: (usize, usize),
+    left: &[bf16],
+    right: &[bf16],
+    sums: &mut [f32],
+    adds: bool,
+) {
+    assert!(left.len() == right.len() && sums.len() == SIDE * SIDE, "panels of different depth");
+    let walk = |panel: &[bf16]| Walk {
+        at: panel.as_ptr().cast(),
+        row: TILE_BYTES / ROWS,
+        neighbour: TILE_BYTES,
+        step: 2 * TILE_BYTES,
+    };
+    let row = SIDE * size_of::<f32>();
+    let to = Sums { at: sums.as_mut_ptr().cast(), row, adds };
+    // SAFETY: each panel holds two dense tiles for each of its steps, and `sums` is a block of
+    // 32 rows of 32 floats.
+    unsafe { tiles.multiply(shape, walk(left), walk(right), left.len() / STEP, to) };
+}
+
+/// Packs all rows and terms of the left operand.
+#[inline(always)]
+fn pack_left(from: &Rows<'_, bf16>, to: &mut [bf16]) {
+    let steps = from.cols().div_ceil(TERMS);
+    for row in 0..from.rows() {
+        let (source, rest) = from.row(row).as_chunks::<TERMS>();
+        let first = row / SIDE * steps * STEP + row % SIDE * TERMS;
+        for (step, terms) in source.iter().enumerate() {
+            to[first + step * STEP..][..TERMS].copy_from_slice(terms);
+        }
+        if !rest.is_empty() {
+            let target = &mut to[first + source.len() * STEP..][..TERMS];
+            target.fill(bf16::ZERO);
+            target[..rest.len()].copy_from_slice(rest);
+        }
+    }
+}
+
+/// Packs some steps of some columns of the right operand into panels of 32 columns.
+#[inline(always)]
+fn pack_right<S: Simd>(
+    simd: S,
+    from: &Rows<'_, bf16>,
+    transposed: bool,
+    steps: Range<usize>,
+    columns: Range<usize>,
+    to: &mut [bf16],
+) {
+    // Along the rows of `from`, which are read as streams.
+    if transposed {
+        for panel in 0..columns.len().div_ceil(SIDE) {
+            for step in 0..steps.len() {
+                for half in 0..2 {
+                    let first = columns.start + panel * SIDE + half * ROWS;
+                    let own = first..columns.end.min(first + ROWS);
+                    let at = ((panel * steps.len() + step) * 2 + half) * TILE;
+                    turn(simd, from, own, (steps.start + step) * TERMS, &mut to[at..at + TILE]);
+                }
+            }
+        }
+        return;
+    }
+    for step in 0..steps.len() {
+        for tile in 0..columns.len().div_ceil(ROWS) {
+            let first = columns.start + tile * ROWS;
+            let own = first..columns.end.min(first + ROWS);
+            let at = ((tile / 2 * steps.len() + step) * 2 + tile % 2) * TILE;
+            pair(from, (steps.start + step) * TERMS, own, &mut to[at..at + TILE]);
+        }
+    }
+}
+
+/// A tile of at most 16 rows of `from`, which are columns of the product.
+#[inline(always)]
+fn turn<S: Simd>(simd: S, from: &Rows<'_, bf16>, rows: Range<usize>, term: usize, to: &mut [bf16]) {
+    let mut square = [bf16::ZERO; TILE];
+    for (lane, row) in rows.enumerate() {
+        let source = &from.row(row)[term..];
+        let target = &mut square[lane * TERMS..][..TERMS];
+        match source.first_chunk::<TERMS>() {
+            Some(whole) => target.copy_from_slice(whole),
+            None => target[..source.len()].copy_from_slice(source),
+        }
+    }
+    assert!(S::LANES == ROWS && to.len() == TILE, "a square of pairs is a tile");
+    // SAFETY: both are 16 rows of 16 pairs, which are as large as an f32 and are only moved.
+    unsafe { simd.transpose_ptr(square.as_ptr().cast(), ROWS, to.as_mut_ptr().cast(), ROWS) };
+}
+
+/// A tile of at most 32 rows of `from`, two by two.
+#[inline(always)]
+fn pair(from: &Rows<'_, bf16>, term: usize, columns: Range<usize>, to: &mut [bf16]) {
+    if columns.len() < ROWS || term + TERMS > from.rows() {
+        return pair_edge(from, term, columns, to);
+    }
+    let mut line = 0;
+    while line < ROWS {
+        let row = |term: usize| from.row(term)[columns.start..].first_chunk::<ROWS>();
+        let rows = (row(term + 2 * line), row(term + 2 * line + 1));
+        let (Some(even), Some(odd)) = rows else { unreachable!("columns lie in the operand") };
+        let to = &mut to[line * TERMS..][..TERMS];
+        for j in 0..ROWS {
+            to[2 * j] = even[j];
+            to[2 * j + 1] = odd[j];
+        }
+        line += 1;
+    }
+}
+
+/// The same, element by element, with zeros where there is no row.
+#[inline(never)]
+fn pair_edge(from: &Rows<'_, bf16>, term: usize, columns: Range<usize>, to: &mut [bf16]) {
+    to.fill(bf16::ZERO);
+    for (row, term) in (term..from.rows().min(term + TERMS)).enumerate() {
+        for (j, &value) in from.row(term)[columns.clone()].iter().enumerate() {
+            to[row / 2 * TERMS + 2 * j + row % 2] = value;
+        }
+    }
+}

@@ -1,0 +1,189 @@
+//! Rows against rows in f32, without packing: the right operand is decoded as it is loaded, and
+//! blocks of its terms have scales.
+//!
+//! Vectors run along the terms, which both operands hold densely. A tile of sums stays in
+//! registers over all terms and is added up across lanes at the end, so the order of summation
+//! depends on the number of terms and lanes only. A few rows of the right operand stay in cache
+//! while a block of the left one passes them.
+
+use crate::blocks::stored::Stored;
+use proofmark_schema::Isa;
+use proofmark_simd::{Body, Simd};
+use proofmark_tensor::{Rows, RowsMut};
+
+/// Bytes of the left operand that pass the rows of the right one before these change.
+const BLOCK_BYTES: usize = 1 << 20;
+
+/// Scales of blocks of `height` rows by some terms.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Scales<'a> {
+    /// One for each block, row by row of blocks.
+    pub(crate) data: &'a [f32],
+    /// Blocks beside each other.
+    pub(crate) across: usize,
+    /// Rows of a block.
+    pub(crate) height: usize,
+    /// The row that row 0 of the operand is.
+    pub(crate) first: usize,
+}
+
+impl Scales<'_> {
+    /// The scale of a row's block.
+    #[inline(always)]
+    pub(crate) fn of(&self, row: usize, block: usize) -> f32 {
+        self.data[(self.first + row) / self.height * self.across + block]
+    }
+}
+
+/// One product on one thread. `FOLDED`: right elements are scaled as they are decoded; else the
+/// partial sums of a block are scaled, and left operands may have scales too.
+pub(crate) struct ScaledProducts<'a, A, B, C, const FOLDED: bool> {
+    /// The left operand, a row of terms for each row of the output.
+    pub(crate) left: Rows<'a, A>,
+    /// Scales of the left operand; only where scales are not folded.
+    pub(crate) left_scales: Option<Scales<'a>>,
+    /// The right operand, a row of terms for each column of the output.
+    pub(crate) right: Rows<'a, B>,
+    /// Scales of the right operand.
+    pub(crate) right_scales: Scales<'a>,
+    /// Terms of a block.
+    pub(crate) block: usize,
+    /// The output.
+    pub(crate) output: RowsMut<'a, C>,
+}
+
+impl<A: Stored, B: Stored, C: Stored, const FOLDED: bool> Body
+    for ScaledProducts<'_, A, B, C, FOLDED>
+{
+    type Output = ();
+
+    #[inline(always)]
+    fn run<S: Simd>(self, simd: S) {
+        match (S::ISA, FOLDED) {
+            (Isa::Scalar, _) => self.blocks::<S, 2, 2>(simd),
+            // 8 sums, 4 rights and a left; or 4 and 4 sums.
+            (Isa::Avx2, true) => self.blocks::<S, 2, 4>(simd),
+            (Isa::Avx2, false) => self.blocks::<S, 2, 2>(simd),
+            // 24 sums, 4 rights and a left; or 12 and 12 sums.
+            (Isa::Avx512, true) => self.blocks::<S, 6, 4>(simd),
+            (Isa::Avx512, false) => self.blocks::<S, 3, 4>(simd),
+        }
+    }
+}
+
+impl<A: Stored, B: Stored, C: Stored, const FOLDED: bool> ScaledProducts<'_, A, B, C, FOLDED> {
+    #[inline(always)]
+    fn blocks<S: Simd, const MR: usize, const NR: usize>(mut self, simd: S) {
+        let (m, n) = (self.left.rows(), self.right.rows());
+        let row_bytes = (self.left.cols() * size_of::<A>()).max(1);
+        let height = (BLOCK_BYTES / row_bytes).next_multiple_of(MR).max(MR);
+        let mut top = 0;
+        while top < m {
+            let bottom = m.min(top + height);
+            let mut column = 0;
+            while column < n {
+                let mut row = top;
+                while row + MR <= bottom {
+                    self.tile::<S, MR, NR>(simd, row, column);
+                    row += MR;
+                }
+                while row < bottom {
+                    self.tile::<S, 1, NR>(simd, row, column);
+                    row += 1;
+                }
+                column += NR;
+            }
+            top = bottom;
+        }
+    }
+
+    /// The sums of `MR` rows by at most `NR` columns; past the last column the last is repeated.
+    #[inline(always)]
+    fn tile<S: Simd, const MR: usize, const NR: usize>(
+        &mut self,
+        simd: S,
+        row: usize,
+        column: usize,
+    ) {
+        let last = self.right.rows() - 1;
+        let left: [&[A]; MR] = core::array::from_fn(|i| self.left.row(row + i));
+        let right: [&[B]; NR] = core::array::from_fn(|j| self.right.row((column + j).min(last)));
+        let terms = right[0].len();
+        let mut sums = [[simd.zero(); NR]; MR];
+        let mut start = 0;
+        while start < terms {
+            let (block, end) = (start / self.block, terms.min(start + self.block));
+            let scale: [f32; NR] =
+                core::array::from_fn(|j| self.right_scales.of((column + j).min(last), block));
+            let left = left.map(|row| &row[start..end]);
+            let right = right.map(|row| &row[start..end]);
+            if FOLDED {
+                add::<S, A, B, MR, NR>(simd, &mut sums, left, right, Some(scale));
+            } else {
+                let mut partial = [[simd.zero(); NR]; MR];
+                add::<S, A, B, MR, NR>(simd, &mut partial, left, right, None);
+                for i in 0..MR {
+                    let own = self.left_scales.map_or(1.0, |scales| scales.of(row + i, block));
+                    for j in 0..NR {
+                        sums[i][j] =
+                            simd.fma(partial[i][j], simd.splat(own * scale[j]), sums[i][j]);
+                    }
+                }
+            }
+            start = end;
+        }
+        let width = NR.min(last + 1 - column);
+        for i in 0..MR {
+            let output = &mut self.output.row_mut(row + i)[column..column + width];
+            for (output, &sum) in output.iter_mut().zip(&sums[i]) {
+                *output = C::narrow(simd.reduce_sum(sum));
+            }
+        }
+    }
+}
+
+/// Adds the products of all terms; right elements are multiplied by their row's scale, if any.
+#[inline(always)]
+fn add<S: Simd, A: Stored, B: Stored, const MR: usize, const NR: usize>(
+    simd: S,
+    sums: &mut [[S::F; NR]; MR],
+    left: [&[A]; MR],
+    right: [&[B]; NR],
+    scale: Option<[f32; NR]>,
+) {
+    let terms = right[0].len();
+    let mut at = 0;
+    while at + S::LANES <= terms {
+        let mut b = [simd.zero(); NR];
+        for j in 0..NR {
+            b[j] = B::load(simd, &right[j][at..at + S::LANES]);
+            if let Some(scale) = scale {
+                b[j] = simd.mul(b[j], simd.splat(scale[j]));
+            }
+        }
+        for i in 0..MR {
+            let a = A::load(simd, &left[i][at..at + S::LANES]);
+            for j in 0..NR {
+                sums[i][j] = simd.fma(a, b[j], sums[i][j]);
+            }
+        }
+        at += S::LANES;
+    }
+    if at < terms {
+        let mut b = [simd.zero(); NR];
+        for j in 0..NR {
+            b[j] = B::load_partial(simd, &right[j][at..], 0.0);
+            if let Some(scale) = scale {
+                // Lanes past the end stay 0 whatever the scale is.
+                let scales = [scale[j]; 16];
+                b[j] = simd.mul(b[j], simd.load_partial(&scales[..terms - at], 0.0));
+            }
+        }
+        for i in 0..MR {
+            let a = A::load_partial(simd, &left[i][at..], 0.0);
+            for j in 0..NR {
+                sums[i][j] = simd.fma(a, b[j], sums[i][j]);
+            }
+        }
+    }
+}

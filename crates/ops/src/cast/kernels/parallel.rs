@@ -1,0 +1,53 @@
+//! The simd kernel on several threads, each with a range of elements (dense) or rows (strided).
+//!
+//! Idea: traffic is the limit, and several cores move more than one. Dense operands are split
+//! anywhere, so that one long row is shared too; no split changes a bit.
+
+use super::{Way, run, simd};
+use crate::blocks::made::Made;
+use crate::blocks::stored::Stored;
+use proofmark_contract::{Call, KernelError};
+use proofmark_schema::{Isa, Reproducibility};
+use proofmark_tensor::{Rows, RowsMut, split};
+
+/// Elements that keep a thread busy for longer than the pool's hand-over takes (1.2 µs on the
+/// machine that chose the pool).
+const GRAIN: usize = 16_384;
+
+/// The kernel.
+pub(crate) static PARALLEL: Made = Made {
+    name: "parallel",
+    summary: "the simd kernel on a range of elements for each thread",
+    isas: &Isa::ALL,
+    is_parallel: true,
+    reproducibility: Reproducibility::IsaInvariant,
+    workspace: |_| 0,
+    run: run::<Threads>,
+};
+
+struct Threads;
+
+impl Way for Threads {
+    fn run<T: Stored, U: Stored>(call: &mut Call<'_>) -> Result<(), KernelError> {
+        let (x, mut y) = (call.inputs[0].rows::<T>()?, call.outputs[0].rows_mut::<U>()?);
+        // Rows of one element each, which the simd kernel puts together again.
+        let (x, y) = match (x.as_slice(), y.as_mut_slice()) {
+            (Some(x), Some(y)) => {
+                (Rows::from_slice(x, x.len(), 1), RowsMut::from_slice(y, x.len(), 1))
+            }
+            _ => (x, y.reborrow()),
+        };
+        // SAFETY: `y` is not used again while the handle is.
+        let shared = unsafe { y.share() };
+        let isa = call.isa;
+        let grain = GRAIN.div_ceil(x.cols().max(1));
+        let parts = call.threads.min(x.rows().div_ceil(grain)).max(1);
+        call.pool.run(parts, &|index| {
+            let range = split(x.rows(), parts, index, grain);
+            // SAFETY: the ranges of different indices do not meet.
+            let own = unsafe { shared.range_mut(range.clone()) };
+            simd::rows(isa, x.range(range), own);
+        });
+        Ok(())
+    }
+}

@@ -1,0 +1,68 @@
+//! The change of element type: every element rounded once to the nearest of another type.
+//!
+//! ```text
+//! y[b,s,i] = x[b,s,i] as `to`
+//! ```
+//!
+//! | axis | meaning |
+//! |---|---|
+//! | `b` | sequences in the batch |
+//! | `s` | positions of a sequence |
+//! | `d` | elements of a row |
+//!
+//! Variants: `to=f32|bf16|f16`, from each of the three. Between the two 16-bit types there is one
+//! rounding too: either is exact in f32.
+//!
+//! Edges:
+//! - Rounding is to nearest, ties to even: the result is defined to the bit.
+//! - NaN stays NaN; infinities stay; beyond the largest number lies infinity.
+//! - The sign of zero is kept. Subnormals count: of f16 they are normal in f32 and bf16, and
+//!   results below the least normal number are subnormal.
+//! - An empty axis writes nothing.
+
+mod definition;
+mod kernels;
+mod mutants;
+mod oracle;
+#[cfg(test)]
+mod tests;
+
+use crate::blocks::stored::Stored;
+use crate::library::{self, LibraryError};
+use proofmark_contract::Entry;
+use proofmark_schema::{AttrValue, Case};
+use proofmark_tensor::Pool;
+
+/// The op with everything that belongs to it.
+pub static ENTRY: Entry = Entry {
+    op: &definition::Cast,
+    kernels: &[&kernels::PARALLEL, &kernels::SIMD, &kernels::SCALAR],
+    mutants: mutants::MUTANTS,
+    suite: include_str!("suite.toml"),
+};
+
+/// Writes every element of `x`, rounded to the type of `y`, with up to `threads` threads of `pool`.
+///
+/// ```
+/// use proofmark_ops::cast::cast;
+/// use proofmark_tensor::{Pool, f16};
+///
+/// let mut y = [f16::ZERO; 3];
+/// cast(&[1.0f32, 1.0 + 1.0 / 2048.0, 65520.0], &mut y, &Pool::serial(), 1)?;
+/// // A tie goes to the even neighbour; half a unit above the largest lies infinity.
+/// assert_eq!(y, [f16::ONE, f16::ONE, f16::INFINITY]);
+/// # Ok::<(), proofmark_ops::library::LibraryError>(())
+/// ```
+///
+/// # Errors
+/// If the lengths differ.
+pub fn cast<T: Stored, U: Stored>(
+    x: &[T],
+    y: &mut [U],
+    pool: &Pool,
+    threads: usize,
+) -> Result<(), LibraryError> {
+    let to = AttrValue::Word(U::DTYPE.to_string());
+    let case = Case::new("cast", T::DTYPE).axis("b", 1).axis("s", 1).axis("d", x.len() as u64);
+    library::run(&ENTRY, &case.attr("to", to), &[x.into()], &mut [y.into()], pool, threads)
+}

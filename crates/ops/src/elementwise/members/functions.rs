@@ -1,0 +1,177 @@
+//! Members that are a function of their own: exponential, hyperbolic tangent, logistic function.
+
+use super::member;
+use crate::blocks::math;
+use crate::blocks::row::ROWS_ARE_INDEPENDENT;
+use crate::elementwise::definition::{Elementwise, INPLACE};
+use crate::elementwise::mutants::{ALL, FINE, NARROW, RIGHT, Steps, WIDE, mutants, slips};
+use crate::elementwise::{laws, oracle};
+use proofmark_tensor::Fill;
+
+/// What functions of one operand have alike.
+///
+/// The limit: a function within 4 units in the last place is off by 8u of its result, which is 4
+/// of its scale. So a library's function passes while no other function does.
+pub(super) const UNARY: Elementwise = Elementwise {
+    name: "",
+    summary: "",
+    edges: &[],
+    operands: &["x"],
+    output: "y",
+    attributes: &[INPLACE],
+    flops: 3,
+    transcendentals: 1,
+    is_exact: false,
+    truth: oracle::exp,
+    limit: |_| 4.0,
+    exact: |_| None,
+    fills: &[LONG_TAIL, FAR],
+    reach: 1.0,
+    signed_zero: true,
+    laws: &[ROWS_ARE_INDEPENDENT],
+};
+
+/// From -88 down exp(−x) overflows although results are numbers still.
+const LONG_TAIL: (Fill, Fill) = (Fill::Uniform { low: -110.0, high: 0.0 }, Fill::Normal);
+/// Where functions have reached their limits.
+const FAR: (Fill, Fill) = (Fill::Uniform { low: -1000.0, high: 1000.0 }, Fill::Normal);
+/// The part of the tail that every element type has.
+const SHORT_TAIL: (Fill, Fill) = (Fill::Uniform { low: -15.0, high: 0.0 }, Fill::Normal);
+/// Small numbers stay small where the second operand is none.
+pub(super) const SUBNORMAL_FIRST: (Fill, Fill) = (Fill::Subnormal, Fill::Normal);
+/// Fills of functions with a tail below 0.
+pub(super) const TAILS: &[(Fill, Fill)] = &[LONG_TAIL, SHORT_TAIL, FAR, SUBNORMAL_FIRST];
+
+/// The logistic function as the plainest code has it, without overflow.
+pub(super) fn sigmoid(x: f32) -> f32 {
+    times_sigmoid(1.0, x)
+}
+
+/// `x·σ(v)`: the exponential of `−|v|` cannot overflow.
+pub(super) fn times_sigmoid(x: f32, v: f32) -> f32 {
+    let e = (-v.abs()).exp();
+    (if v < 0.0 { x * e } else { x }) / (1.0 + e)
+}
+
+/// Takes the fraction of the power of two for its logarithm: up to 6 % too large.
+pub(super) fn linear_exp(x: f32) -> f32 {
+    if x.is_nan() || !(-87.0..88.0).contains(&x) {
+        return x.exp();
+    }
+    f32::from_bits(((x * std::f32::consts::LOG2_E + 127.0) * 8_388_608.0) as u32)
+}
+
+member! {
+    /// `y = e^x`.
+    Exp<1>,
+    Elementwise {
+        name: "exp",
+        summary: "y = e^x",
+        edges: &[
+            "NaN stays NaN; infinity stays; -infinity is 0; e^0 is 1",
+            "beyond the largest number the result is infinite",
+            "below the least normal number results are subnormal, then 0",
+        ],
+        flops: 1,
+        fills: TAILS,
+        signed_zero: false,
+        ..UNARY
+    },
+    |[x], _| x.exp(),
+    |simd, [x], _| math::exp(simd, x),
+    mutants! { rounded Exp<1>;
+        "linear", ALL, "linear between powers of two",
+            Steps { formula: Some(|x, _| linear_exp(x[0])), ..RIGHT };
+        "base_two", ALL, "2^x", Steps { formula: Some(|x, _| x[0].exp2()), ..RIGHT };
+        "less_one", ALL, "e^x − 1", Steps { formula: Some(|x, _| x[0].exp_m1()), ..RIGHT };
+        "overflows_early", WIDE, "infinite from 88 on, where e^x is a number still",
+            Steps {
+                formula: Some(|x, _| if x[0] > 88.0 { f32::INFINITY } else { x[0].exp() }),
+                ..RIGHT
+            };
+        "exp_clamped", ALL, "no exponential is less than exp(-9)",
+            Steps { formula: Some(|x, _| if x[0] < -9.0 { (-9f32).exp() } else { x[0].exp() }),
+                ..RIGHT };
+        "saturates", ALL, "beyond the largest number lies the largest number",
+            Steps { round: slips::saturate, ..RIGHT };
+    },
+}
+
+member! {
+    /// `y = tanh x`.
+    Tanh<1>,
+    Elementwise {
+        name: "tanh",
+        summary: "y = tanh x",
+        edges: &[
+            "NaN stays NaN; ±infinity gives ±1",
+            "the sign of zero is kept; small and subnormal elements stay as they are",
+        ],
+        flops: 4,
+        truth: oracle::tanh,
+        fills: &[(Fill::Uniform { low: -12.0, high: 12.0 }, Fill::Normal), FAR],
+        laws: &[laws::IS_ODD, laws::ZERO_KEEPS_ITS_SIGN, ROWS_ARE_INDEPENDENT],
+        ..UNARY
+    },
+    |[x], _| x.tanh(),
+    |simd, [x], _| math::tanh(simd, x),
+    mutants! { signed Tanh<1>;
+        "cancels", WIDE, "1 − 2/(e^2x + 1) loses small elements",
+            Steps { formula: Some(|x, _| 1.0 - 2.0 / ((2.0 * x[0]).exp() + 1.0)), ..RIGHT };
+        "hard", ALL, "straight between -1 and 1",
+            Steps { formula: Some(|x, _| x[0].clamp(-1.0, 1.0)), ..RIGHT };
+        "half_slope", ALL, "2σ(x) − 1",
+            Steps { formula: Some(|x, _| (0.5 * x[0]).tanh()), ..RIGHT };
+        "rational", ALL, "x(27 + x²)/(27 + 9x²), within [-1, 1]",
+            Steps { formula: Some(|x, _| rational_tanh(x[0])), ..RIGHT };
+        "saturates_early", FINE, "1 from 4 on",
+            Steps {
+                formula: Some(|x, _| if x[0].abs() > 4.0 { x[0].signum() } else { x[0].tanh() }),
+                ..RIGHT
+            };
+        "overflows", ALL, "(e^2x − 1)/(e^2x + 1) is infinity over infinity above 44",
+            Steps { formula: Some(|x, _| (2.0 * x[0]).exp_m1() / ((2.0 * x[0]).exp() + 1.0)),
+                ..RIGHT };
+    },
+}
+
+fn rational_tanh(x: f32) -> f32 {
+    (x * (27.0 + x * x) / (27.0 + 9.0 * x * x)).clamp(-1.0, 1.0)
+}
+
+member! {
+    /// `y = 1 / (1 + e^−x)`.
+    Sigmoid<1>,
+    Elementwise {
+        name: "sigmoid",
+        summary: "y = 1 / (1 + exp(−x))",
+        edges: &[
+            "NaN stays NaN; infinity gives 1, -infinity 0",
+            "far below 0 it is what e^x rounds to, subnormal results included",
+        ],
+        truth: oracle::sigmoid,
+        fills: TAILS,
+        signed_zero: false,
+        laws: &[laws::SUMS_TO_ONE, ROWS_ARE_INDEPENDENT],
+        ..UNARY
+    },
+    |[x], _| sigmoid(x),
+    |simd, [x], _| math::sigmoid(simd, x),
+    mutants! { rounded Sigmoid<1>;
+        "tanh", ALL, "the neighbour in the list",
+            Steps { formula: Some(|x, _| x[0].tanh()), ..RIGHT };
+        "exp_overflows", WIDE, "1 / (1 + exp(−x)) vanishes below -88",
+            Steps { formula: Some(|x, _| 1.0 / (1.0 + (-x[0]).exp())), ..RIGHT };
+        "one_branch", ALL, "e / (1 + e) with e = exp(x) is infinity over infinity above 88",
+            Steps { formula: Some(|x, _| x[0].exp() / (1.0 + x[0].exp())), ..RIGHT };
+        "hard", ALL, "three straight lines",
+            Steps { formula: Some(|x, _| (x[0] / 6.0 + 0.5).clamp(0.0, 1.0)), ..RIGHT };
+        "sign_lost", ALL, "1 / (1 + exp(x))",
+            Steps { formula: Some(|x, _| sigmoid(-x[0])), ..RIGHT };
+        "reciprocal_of_12_bits", FINE, "the reciprocal is the processor's estimate, not refined",
+            Steps {
+                formula: Some(|x, _| f32::from_bits(sigmoid(x[0]).to_bits() & !0xfff)),
+                ..RIGHT
+            };
+    },
+}

@@ -1,0 +1,42 @@
+//! The kernels of quantisation: one set for four ops, generic over elements and codes.
+
+mod parallel;
+mod scalar;
+mod sheet;
+mod simd;
+mod step;
+
+pub(super) use parallel::Parallel;
+pub(super) use scalar::Scalar;
+pub(super) use simd::Simd;
+
+use proofmark_schema::{ErrorContract, Reproducibility};
+
+/// What every kernel promises: results are defined to the bit, whatever the path and threads.
+fn contract() -> ErrorContract {
+    ErrorContract { reproducibility: Reproducibility::IsaInvariant, ..ErrorContract::default() }
+}
+
+/// Evaluates `$body` with `$t` for the element type of a case and `$c` for that of its codes.
+macro_rules! with_types {
+    ($case:expr, $t:ident, $c:ident => $body:expr) => {{
+        use crate::quantize::definition::{Format, Plan};
+        use proofmark_tensor::{F8E4m3, F8E5m2, bf16};
+        macro_rules! arm {
+            ($element:ty, $code:ty) => {{
+                type $t = $element;
+                type $c = $code;
+                $body
+            }};
+        }
+        match ($case.dtype, Plan::of($case).format) {
+            (proofmark_schema::DType::Bf16, Format::Int8) => arm!(bf16, i8),
+            (proofmark_schema::DType::Bf16, Format::E4m3) => arm!(bf16, F8E4m3),
+            (proofmark_schema::DType::Bf16, Format::E5m2) => arm!(bf16, F8E5m2),
+            (_, Format::Int8) => arm!(f32, i8),
+            (_, Format::E4m3) => arm!(f32, F8E4m3),
+            (_, Format::E5m2) => arm!(f32, F8E5m2),
+        }
+    }};
+}
+pub(super) use with_types;

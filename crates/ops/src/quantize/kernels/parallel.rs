@@ -1,0 +1,142 @@
+//! The simd kernel on several threads, each with groups or rows of its own.
+//!
+//! Idea: threads take whole bands of groups. One scale for all needs the range of all first, so
+//! there threads find the ranges of their rows, wait, and write their codes. No more threads are
+//! woken than have [`GRAIN`] elements each. Traffic and flops are those of the simd kernel.
+
+use super::sheet::{Coded, Sheet};
+use super::simd::{Dequantise, Encode, Quantise, Ranges};
+use super::step::{Range, step};
+use super::{contract, with_types};
+use crate::blocks::gemm::elements_mut;
+use crate::blocks::quantise::Step;
+use crate::blocks::stored::Stored;
+use crate::quantize::definition::Plan;
+use proofmark_contract::{Call, Kernel, KernelError, Unsupported};
+use proofmark_schema::{Case, ErrorContract, Isa};
+use proofmark_simd::dispatch;
+use proofmark_tensor::{RowsMut, split};
+
+/// Elements that keep a thread busy for longer than the pool's hand-over takes.
+const GRAIN: usize = 8192;
+
+/// Floats between the ranges of two threads: a cache line.
+const LINE: usize = 16;
+
+/// The kernel.
+#[derive(Debug)]
+pub(crate) struct Parallel;
+
+impl Kernel for Parallel {
+    fn name(&self) -> &'static str {
+        "parallel"
+    }
+
+    fn summary(&self) -> &'static str {
+        "the simd kernel on groups or rows of its own for each thread"
+    }
+
+    fn isas(&self) -> &'static [Isa] {
+        &Isa::ALL
+    }
+
+    fn is_parallel(&self) -> bool {
+        true
+    }
+
+    fn supports(&self, _case: &Case, _isa: Isa) -> Result<(), Unsupported> {
+        Ok(())
+    }
+
+    fn contract(&self, _case: &Case) -> ErrorContract {
+        contract()
+    }
+
+    fn workspace_bytes(&self, _case: &Case, _isa: Isa, threads: usize) -> usize {
+        threads.max(1) * LINE * size_of::<f32>()
+    }
+
+    fn run(&self, call: &mut Call<'_>) -> Result<(), KernelError> {
+        let plan = Plan::of(call.case);
+        with_types!(call.case, T, C => match (plan.is_forward, plan.down) {
+            (false, _) => back::<T, C>(call),
+            (true, 1) => whole::<T, C>(call),
+            (true, _) => bands::<T, C>(call),
+        })
+    }
+}
+
+fn threads(call: &Call<'_>, plan: &Plan) -> usize {
+    call.threads.min((plan.rows * plan.cols).div_ceil(GRAIN)).max(1)
+}
+
+fn back<T: Stored, C: Stored>(call: &mut Call<'_>) -> Result<(), KernelError> {
+    let coded = Coded::<C>::of(call)?;
+    let (isa, parts) = (call.isa, threads(call, &coded.plan));
+    let y = call.outputs[0].rows_mut::<T>()?;
+    // SAFETY: `y` is not used again while the handle is.
+    let shared = unsafe { y.share() };
+    call.pool.run(parts, &|index| {
+        let range = split(coded.codes.rows(), parts, index, 1);
+        // SAFETY: the ranges of different indices do not meet.
+        let y = unsafe { shared.range_mut(range.clone()) };
+        let coded = Coded { first: range.start, codes: coded.codes.range(range), ..coded };
+        dispatch(isa, Dequantise::<T, C> { coded, y });
+    });
+    Ok(())
+}
+
+fn bands<T: Stored, C: Stored>(call: &mut Call<'_>) -> Result<(), KernelError> {
+    let plan = Plan::of(call.case);
+    let (isa, pool, parts) = (call.isa, call.pool, threads(call, &plan));
+    let mut sheet = Sheet::<T, C>::of(call)?;
+    let shared = sheet.share();
+    pool.run(parts, &|index| {
+        // SAFETY: the ranges of different indices do not meet.
+        let own = unsafe { shared.bands(split(plan.down, parts, index, 1)) };
+        dispatch(isa, Quantise(own));
+    });
+    Ok(())
+}
+
+/// One band: its rows are shared out, so each tile's range is put together from the threads'.
+fn whole<T: Stored, C: Stored>(call: &mut Call<'_>) -> Result<(), KernelError> {
+    let plan = Plan::of(call.case);
+    let (isa, pool, parts) = (call.isa, call.pool, threads(call, &plan));
+    if plan.across != 1 || parts == 1 {
+        return bands::<T, C>(call);
+    }
+    let workspace = std::mem::take(&mut call.workspace);
+    let ranges = elements_mut::<f32>(workspace, parts * LINE, "workspace")?;
+    let mut ranges = RowsMut::from_slice(ranges, parts, LINE);
+    let mut sheet = Sheet::<T, C>::of(call)?;
+    let mut shared_step = Step::UNIT;
+    if !plan.is_unit {
+        let (x, own) = (sheet.x, {
+            // SAFETY: the view is read again only after the region has ended.
+            unsafe { ranges.share() }
+        });
+        pool.run(parts, &|index| {
+            let rows = x.range(split(plan.rows, parts, index, 1));
+            let range = dispatch(isa, Ranges { plan, x: rows });
+            // SAFETY: each index takes the one row of its number.
+            let mut own = unsafe { own.range_mut(index..index + 1) };
+            own.row_mut(0)[..2].copy_from_slice(&[range.low, range.high]);
+        });
+        let mut range = Range::EMPTY;
+        for part in 0..parts {
+            let of = ranges.row_mut(part);
+            range = range.join(Range { low: of[0], high: of[1] });
+        }
+        shared_step = step(&plan, range);
+    }
+    let step = shared_step;
+    sheet.note(0, 0, step);
+    let shared = sheet.share();
+    pool.run(parts, &|index| {
+        // SAFETY: the ranges of different indices do not meet.
+        let (x, codes) = unsafe { shared.rows(split(plan.rows, parts, index, 1)) };
+        dispatch(isa, Encode { plan, step, x, codes });
+    });
+    Ok(())
+}

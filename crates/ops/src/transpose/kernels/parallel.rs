@@ -1,0 +1,46 @@
+//! The simd kernel on several threads, each with a range of the rows of y.
+//!
+//! Idea: rows of y are split in whole lines of x, so that no two threads read the same; nothing is
+//! computed, so no split changes a bit.
+
+use super::simd;
+use crate::blocks::made::{Made, typed};
+use crate::blocks::stored::Stored;
+use crate::transpose::definition::Problem;
+use proofmark_contract::{Call, KernelError};
+use proofmark_schema::{Isa, Reproducibility};
+use proofmark_tensor::split;
+
+/// Elements that keep a thread busy for longer than the pool's hand-over takes (1.2 µs on the
+/// machine that chose the pool).
+const GRAIN: usize = 8192;
+/// Elements of 16 bits in a cache line.
+const LINE: usize = 32;
+
+/// The kernel.
+pub(crate) static PARALLEL: Made = Made {
+    name: "parallel",
+    summary: "the simd kernel on a range of the rows of y for each thread",
+    isas: &Isa::ALL,
+    is_parallel: true,
+    reproducibility: Reproducibility::IsaInvariant,
+    workspace: |_| 0,
+    run: |call| typed!(call.case.dtype, run(call)),
+};
+
+fn run<T: Stored>(call: &mut Call<'_>) -> Result<(), KernelError> {
+    let problem = Problem::of(call.case);
+    let (x, y) = (call.inputs[0].rows::<T>()?, call.outputs[0].rows_mut::<T>()?);
+    let (rows, isa) = (y.rows(), call.isa);
+    // SAFETY: `y` is not used again while the handle is.
+    let shared = unsafe { y.share() };
+    let grain = GRAIN.div_ceil(problem.m.max(1)).next_multiple_of(LINE);
+    let parts = call.threads.min(rows.div_ceil(grain)).max(1);
+    call.pool.run(parts, &|index| {
+        let range = split(rows, parts, index, grain);
+        // SAFETY: the ranges of different indices do not meet.
+        let own = unsafe { shared.range_mut(range.clone()) };
+        simd::rows(isa, &problem, x, own, range.start);
+    });
+    Ok(())
+}

@@ -1,0 +1,262 @@
+//! What ONNX has for each op: nodes, or the reason why they are not its equal.
+
+use super::model::{Graph, element};
+use proofmark_schema::{Case, DType};
+
+/// The nodes of an op's case.
+type Nodes = fn(&Case) -> Result<Graph, String>;
+
+/// Every op that there are nodes for.
+pub(super) const OPS: &[(&str, Nodes)] = &[
+    ("add", |case| f32_only(case, "y0 = Add(x0, x1)")),
+    ("sub", |case| f32_only(case, "y0 = Sub(x0, x1)")),
+    ("mul", |case| f32_only(case, "y0 = Mul(x0, x1)")),
+    ("div", |case| f32_only(case, "y0 = Div(x0, x1)")),
+    ("relu", |case| f32_only(case, &activation("relu", "x0", "y0")?)),
+    ("exp", |case| f32_only(case, "y0 = Exp(x0)")),
+    ("tanh", |case| f32_only(case, "y0 = Tanh(x0)")),
+    ("sigmoid", |case| f32_only(case, "y0 = Sigmoid(x0)")),
+    ("silu", |case| f32_only(case, &activation("silu", "x0", "y0")?)),
+    ("gelu", |case| f32_only(case, &activation("gelu", "x0", "y0")?)),
+    ("gelu_tanh", |case| f32_only(case, &activation("gelu_tanh", "x0", "y0")?)),
+    ("gelu_quick", |case| f32_only(case, "y0 = own.QuickGelu<alpha=1.702>(x0)")),
+    ("swiglu", |case| gated(case, "silu")),
+    ("geglu", |case| gated(case, "gelu_tanh")),
+    ("axpy", axpy),
+    ("dot", dot),
+    ("softmax", softmax),
+    ("log_softmax", |case| f32_only(case, "y0 = LogSoftmax<axis=-1>(x0)")),
+    ("rms_norm", |case| norm(case, &simplified(case, "y0", "x0", "x1"))),
+    ("layer_norm", layer_norm),
+    ("add_rms_norm", add_rms_norm),
+    ("qk_norm", qk_norm),
+    ("rope", rope),
+    ("attention", attention),
+    ("transpose", |case| in_new_memory(case, "y0 = Transpose<perm=0:2:1>(x0)")),
+    ("cast", cast),
+    ("dequantize_int8", dequantize_int8),
+    ("matmul", matmul),
+    ("matmul_int8", matmul_int8),
+];
+
+/// The graph of a case.
+///
+/// # Errors
+/// The reason why it has none, as a fragment.
+pub(super) fn graph(case: &Case) -> Result<Graph, String> {
+    let known = OPS.iter().find(|(name, _)| *name == case.op);
+    let (_, nodes) = known.ok_or_else(|| format!("it has no `{}`", case.op))?;
+    nodes(case)
+}
+
+fn size(case: &Case, axis: &str) -> usize {
+    case.size(axis).unwrap_or(1) as usize
+}
+
+fn unless(is_other: bool, words: &str) -> Result<(), String> {
+    if is_other { Err(words.to_owned()) } else { Ok(()) }
+}
+
+fn in_new_memory(case: &Case, nodes: &str) -> Result<Graph, String> {
+    unless(case.flag("inplace", false), "it writes results beside its inputs")?;
+    Ok(Graph::from(nodes.to_owned()))
+}
+
+fn f32_only(case: &Case, nodes: &str) -> Result<Graph, String> {
+    unless(case.dtype != DType::F32, "its CPU kernels of this op are for f32")?;
+    in_new_memory(case, nodes)
+}
+
+/// An activation from one value to another.
+fn activation(name: &str, from: &str, to: &str) -> Result<String, String> {
+    Ok(match name {
+        "relu" => format!("{to} = Relu({from})"),
+        "gelu" => format!("{to} = own.Gelu({from})"),
+        "gelu_tanh" => format!("{to} = own.FastGelu({from})"),
+        // The usual two ops; the optimiser makes one of them.
+        "silu" => format!("{to}_s = Sigmoid({from})\n{to} = Mul({from}, {to}_s)"),
+        other => return Err(format!("it has no activation `{other}`")),
+    })
+}
+
+fn gated(case: &Case, name: &str) -> Result<Graph, String> {
+    let opened = activation(name, "x0", "opened")?;
+    f32_only(case, &format!("{opened}\ny0 = Mul(opened, x1)"))
+}
+
+fn axpy(case: &Case) -> Result<Graph, String> {
+    let alpha = case.real("alpha", 2.0);
+    let nodes = "scaled = Mul(alpha, x0)\ny0 = Add(scaled, x1)";
+    f32_only(case, &format!("alpha = Constant<value_float={alpha:e}>()\n{nodes}"))
+}
+
+/// Each pair of rows is a product of matrices of one row and of one column.
+fn dot(case: &Case) -> Result<Graph, String> {
+    let (rows, d) = (size(case, "b") * size(case, "s"), size(case, "d"));
+    let graph = f32_only(case, "y0 = MatMul(x0, x1)")?;
+    Ok(graph.shaped("x0", [rows, 1, d]).shaped("x1", [rows, d, 1]).shaped("y0", [rows, 1, 1]))
+}
+
+fn softmax(case: &Case) -> Result<Graph, String> {
+    unless(case.word("mask", "none") != "none", "it has no mask inside its softmax")?;
+    f32_only(case, "y0 = Softmax<axis=-1>(x0)")
+}
+
+/// Normalisations are there for the shorter floats too.
+fn norm(case: &Case, nodes: &str) -> Result<Graph, String> {
+    unless(case.word("variant", "llama") != "llama", "it weights by w, not by 1 + w")?;
+    in_new_memory(case, nodes)
+}
+
+fn simplified(case: &Case, to: &str, from: &str, weight: &str) -> String {
+    let eps = case.real("eps", 1e-6);
+    format!("{to} = SimplifiedLayerNormalization<axis=-1,epsilon={eps:e}>({from}, {weight})")
+}
+
+fn layer_norm(case: &Case) -> Result<Graph, String> {
+    let eps = case.real("eps", 1e-5);
+    let nodes = format!("y0 = LayerNormalization<axis=-1,epsilon={eps:e}>(x0, x1, x2)");
+    norm(case, &nodes)
+}
+
+fn add_rms_norm(case: &Case) -> Result<Graph, String> {
+    let eps = case.real("eps", 1e-6);
+    unless(case.dtype != DType::F32, "it normalises the sum before it is rounded")?;
+    let op = format!("own.SkipSimplifiedLayerNormalization<epsilon={eps:e}>");
+    norm(case, &format!("y1,,,y0 = {op}(x0, x1, x2)"))
+}
+
+fn qk_norm(case: &Case) -> Result<Graph, String> {
+    let nodes = match case.word("which", "both") {
+        "both" => {
+            let [q, k] = [("y0", "x0", "x2"), ("y1", "x1", "x3")];
+            [q, k].map(|(to, from, weight)| simplified(case, to, from, weight)).join("\n")
+        }
+        _ => simplified(case, "y0", "x0", "x1"),
+    };
+    norm(case, &nodes)
+}
+
+/// Heads side by side are one axis to it; positions count from 0, as the rows of the tables do.
+fn rope(case: &Case) -> Result<Graph, String> {
+    let is_exact = case.word("angles", "table") != "table";
+    unless(is_exact, "its angles come from tables: --attr angles=table")?;
+    let [b, s, h, d] = ["b", "s", "h", "d"].map(|axis| size(case, axis));
+    let interleaved = u8::from(case.word("pairing", "neox") == "gptj");
+    let part = match case.real("part", 0.0) as usize {
+        part if part == d => 0,
+        part => part,
+    };
+    let attributes = format!("interleaved={interleaved},num_heads={h},rotary_embedding_dim={part}");
+    let nodes = format!(
+        "first = Constant<value_ints=0:>()\n\
+         y0 = own.RotaryEmbedding<{attributes}>(x0, first, x1, x2)"
+    );
+    Ok(f32_only(case, &nodes)?.shaped("x0", [b, s, h * d]).shaped("y0", [b, s, h * d]))
+}
+
+/// ONNX's own attention, whose causal mask aligns the first query with the first key.
+fn attention(case: &Case) -> Result<Graph, String> {
+    let mask = case.word("mask", "none");
+    unless(mask == "window", "it has no window")?;
+    let is_causal = mask == "causal";
+    let is_square = size(case, "q") == size(case, "t");
+    unless(is_causal && !is_square, "its causal mask aligns the first query with the first key")?;
+    let scale = match case.real("scale", 0.0) {
+        0.0 => String::new(),
+        scale => format!(",scale={scale:e}"),
+    };
+    let causal = u8::from(is_causal);
+    let graph = f32_only(case, &format!("y0 = Attention<is_causal={causal}{scale}>(x0, x1, x2)"))?;
+    Ok(Graph { opset: (23, 11), ..graph })
+}
+
+fn cast(case: &Case) -> Result<Graph, String> {
+    let to = match case.word("to", "f32") {
+        "bf16" => DType::Bf16,
+        "f16" => DType::F16,
+        _ => DType::F32,
+    };
+    in_new_memory(case, &format!("y0 = Cast<to={}>(x0)", element(to) as u32))
+}
+
+fn dequantize_int8(case: &Case) -> Result<Graph, String> {
+    let [b, s, d] = ["b", "s", "d"].map(|axis| size(case, axis));
+    unless(!case.flag("symmetric", true), "its zero points have the type of the codes, not i32")?;
+    unless(case.word("to", "f32") != "f32", "its results are f32")?;
+    let rows = b * s;
+    let (attributes, scales) = match case.word("scheme", "channel") {
+        "tensor" => ("axis=0".to_owned(), vec![]),
+        "channel" => ("axis=0".to_owned(), vec![rows]),
+        _ => {
+            let group = case.real("group", 32.0) as usize;
+            (format!("axis=1,block_size={group}"), vec![rows, d.div_ceil(group.max(1))])
+        }
+    };
+    let graph = f32_only(case, &format!("y0 = DequantizeLinear<{attributes}>(x0, x1)"))?;
+    let graph = graph.shaped("x0", [rows, d]).shaped("x1", scales).shaped("y0", [rows, d]);
+    Ok(Graph { opset: (21, 10), ..graph })
+}
+
+fn matmul(case: &Case) -> Result<Graph, String> {
+    let product = match case.word("layout", "nn") {
+        "nt" => "own.FusedMatMul<transB=1>",
+        _ => "MatMul",
+    };
+    let has_bias = case.flag("bias", false);
+    let mut nodes = format!("product = {product}(x0, x1)\n");
+    let mut last = "product";
+    if has_bias {
+        nodes += "biased = Add(product, x2)\n";
+        last = "biased";
+    }
+    // The last node writes the result.
+    nodes = match case.word("activation", "none") {
+        "none" => nodes.replace(&format!("{last} = "), "y0 = "),
+        name => nodes + &activation(name, last, "y0")?,
+    };
+    f32_only(case, &nodes)
+}
+
+/// Weights come transposed to what it multiplies with, as all weights do here.
+fn matmul_int8(case: &Case) -> Result<Graph, String> {
+    let product = "right = Transpose<perm=1:0>(x1)\nsum = MatMulInteger(x0, right)\n";
+    if case.word("out", "f32") == "i32" {
+        return in_new_memory(case, &product.replace("sum = ", "y0 = "));
+    }
+    let scaled = "wide = Cast<to=1>(sum)\nhalf = Mul(wide, x2)\ny0 = Mul(half, x3)";
+    Ok(in_new_memory(case, &format!("{product}{scaled}"))?.shaped("x2", [size(case, "m"), 1]))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn nodes(case: &str) -> Result<String, String> {
+        graph(&case.parse().unwrap()).map(|graph| graph.nodes)
+    }
+
+    #[test]
+    fn an_epilogue_follows_the_product_and_the_last_node_writes_the_result() {
+        let plain = nodes("matmul:f32[m=3,n=5,k=7]").unwrap();
+        assert_eq!(plain, "y0 = MatMul(x0, x1)\n");
+        let bias = nodes("matmul:f32[m=3,n=5,k=7;layout=nt,bias=true]").unwrap();
+        assert!(bias.ends_with("y0 = Add(product, x2)\n"), "{bias}");
+        let both = nodes("matmul:f32[m=3,n=5,k=7;bias=true,activation=relu]").unwrap();
+        assert!(both.ends_with("y0 = Relu(biased)"), "{both}");
+    }
+
+    #[test]
+    fn what_it_has_no_equal_of_is_refused_with_the_reason() {
+        let refused = |case: &str| nodes(case).expect_err(case);
+        assert!(refused("add:bf16[d=8]").contains("f32"));
+        assert!(refused("add:f32[d=8;inplace=true]").contains("beside"));
+        assert!(refused("rms_norm:f32[d=8;variant=gemma]").contains("1 + w"));
+        assert!(refused("attention:f32[q=1,t=8;mask=causal]").contains("aligns"));
+        assert!(refused("attention:f32[q=8,t=8;mask=window,window=2]").contains("window"));
+        assert!(refused("rope:f32[s=8;angles=exact]").contains("--attr angles=table"));
+        assert!(refused("matmul_q8:f32[m=1]").contains("no `matmul_q8`"));
+        assert!(nodes("attention:f32[q=8,t=8;mask=causal]").unwrap().contains("is_causal=1"));
+        assert!(nodes("rms_norm:bf16[d=8]").is_ok());
+    }
+}
