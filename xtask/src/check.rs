@@ -51,6 +51,17 @@ const STEPS: &[Step] = &[
         run: |root, _| cargo(root, &["test", "--doc", "--workspace", "--quiet"], &[]),
     },
     Step {
+        name: "layer",
+        purpose: "a layer of a transformer through the library is what its oracles say",
+        run: |root, _| {
+            cargo(
+                root,
+                &["run", "-q", "-p", "proofmark-ops", "--example", "transformer_layer"],
+                &[],
+            )
+        },
+    },
+    Step {
         name: "doc",
         purpose: "the docs build without a warning",
         run: |root, _| {

@@ -21,6 +21,7 @@ commands:
   check               run every step that CI runs, stop at the first failure
   check --only NAME   run one step
   check --list        list the steps
+  long                what is too long for CI: every proof at every cap, all inputs of functions
   arrows              fail on a dependency between crates that the table does not allow
   tidy                fail on a broken house rule (sizes, names, headers, unsafe, dead files)
   deny                fail on a licence, crate or source that deny.toml does not allow
@@ -41,6 +42,7 @@ fn main() -> ExitCode {
             Ok(())
         }
         ["check", "--only", name] => check::run_one(&root, name),
+        ["long"] => smoke::long(&root),
         ["arrows"] => arrows::run(&root),
         ["tidy"] => tidy::run(&root),
         ["deny"] => deny::run(&root),

@@ -18,8 +18,13 @@ const SMOKE: &[Smoke] = &[
     Smoke { args: &["list"], env: &[], exit_code: 0 },
     Smoke { args: &["machine"], env: &[], exit_code: 0 },
     Smoke { args: &["doctor"], env: &[], exit_code: 0 },
-    Smoke { args: &["prove", "--all"], env: &[], exit_code: 0 },
-    // The tests take every mutant of every op to the gate; the whole command is for the long job.
+    // The tests take every kernel and mutant of every op to the gate; `prove --all` and the whole
+    // self-test are for the long job.
+    Smoke {
+        args: &["prove", "matmul", "attention", "rope", "gelu", "quantize_int8", "layer_norm"],
+        env: &[],
+        exit_code: 0,
+    },
     Smoke {
         args: &["selftest", "gate", "matmul", "softmax", "--seeds", "1"],
         env: &[],
@@ -33,21 +38,65 @@ const SMOKE: &[Smoke] = &[
     Smoke { args: &["prove", "soft"], env: &[], exit_code: 2 },
 ];
 
+/// Everything, at every cap and number of threads: the long job.
+const LONG: &[Smoke] = &[
+    everything(&[("PROOFMARK_ISA", "scalar")], &["prove", "--all", "--threads", "1"]),
+    everything(&[("PROOFMARK_ISA", "scalar")], &["prove", "--all", "--threads", "2"]),
+    everything(&[("PROOFMARK_ISA", "avx2")], &["prove", "--all", "--threads", "1"]),
+    everything(&[("PROOFMARK_ISA", "avx2")], &["prove", "--all", "--threads", "2"]),
+    everything(&[], &["prove", "--all", "--threads", "1"]),
+    everything(&[], &["prove", "--all", "--threads", "2"]),
+    everything(&[], &["selftest", "gate"]),
+];
+
+const fn everything(
+    env: &'static [(&'static str, &'static str)],
+    args: &'static [&'static str],
+) -> Smoke {
+    Smoke { args, env, exit_code: 0 }
+}
+
 /// No smoke run may take longer: a hang must not cost a CI machine its hour.
 const LIMIT: Duration = Duration::from_secs(240);
 
-/// Builds the release binary and runs every line of `SMOKE` with it.
+/// The same for a line of the long job.
+const LONG_LIMIT: Duration = Duration::from_secs(3600);
+
+/// Runs the lines that CI runs.
 pub(crate) fn run(root: &Path) -> Result<(), Failure> {
+    run_lines(root, SMOKE, LIMIT)
+}
+
+/// Runs the tests that are too long for CI, functions on all of their inputs among them, and
+/// everything that the gate has to say.
+pub(crate) fn long(root: &Path) -> Result<(), Failure> {
+    let line = "nextest run --release --workspace --run-ignored only --profile long";
+    crate::check::cargo(root, &line.split(' ').collect::<Vec<_>>(), &[])?;
+    run_lines(root, LONG, LONG_LIMIT)
+}
+
+/// Builds the release binary and runs every line with it.
+fn run_lines(root: &Path, lines: &[Smoke], limit: Duration) -> Result<(), Failure> {
     crate::check::cargo(root, &["build", "--release", "-p", "proofmark"], &[])?;
     let workspace = metadata::read(root, &["--no-deps"])?;
     let release = Path::new(metadata::text(&workspace, "target_directory")).join("release");
-    for smoke in SMOKE {
-        run_line(root, &release.join("proofmark"), smoke, &release.join("smoke-output.txt"))?;
+    for line in lines {
+        run_line(
+            root,
+            &release.join("proofmark"),
+            (line, limit),
+            &release.join("smoke-output.txt"),
+        )?;
     }
     Ok(())
 }
 
-fn run_line(root: &Path, binary: &Path, smoke: &Smoke, log: &Path) -> Result<(), Failure> {
+fn run_line(
+    root: &Path,
+    binary: &Path,
+    (smoke, limit): (&Smoke, Duration),
+    log: &Path,
+) -> Result<(), Failure> {
     let line = shell_line(smoke);
     // A file and not a pipe: nobody has to drain it while the time limit is watched.
     let output = File::create(log).map_err(|error| format!("{}: {error}", log.display()))?;
@@ -65,12 +114,12 @@ fn run_line(root: &Path, binary: &Path, smoke: &Smoke, log: &Path) -> Result<(),
     let status = loop {
         match child.try_wait().map_err(|error| format!("`{line}`: {error}"))? {
             Some(status) => break status,
-            None if begin.elapsed() > LIMIT => {
+            None if begin.elapsed() > limit => {
                 // Both may fail only if the child has just ended by itself.
                 let _ = child.kill();
                 let _ = child.wait();
                 print_tail(log);
-                return Err(format!("`{line}` was still running after {} s", LIMIT.as_secs()));
+                return Err(format!("`{line}` was still running after {} s", limit.as_secs()));
             }
             None => std::thread::sleep(Duration::from_millis(20)),
         }

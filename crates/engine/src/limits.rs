@@ -72,8 +72,10 @@ pub(crate) fn demand(
         Cache::Rotate => Some(signature.bytes() * sets),
         Cache::Cold => None,
     };
-    // A multiplication and an addition for each term of each output, at the least.
-    let sums_products = terms > 1 && work.flops >= 2 * terms * outputs;
+    // A multiplication and an addition for each term of each output, at the least. Sums that are
+    // exact count no terms; no other formula has so many operations for one element.
+    let is_exact_sum = terms == 1 && work.flops >= 32 * outputs;
+    let sums_products = terms > 1 && work.flops >= 2 * terms * outputs || is_exact_sum;
     Some(Demand { work, dtype: case.dtype, sums_products, threads, working_set })
 }
 
