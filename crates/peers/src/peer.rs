@@ -81,6 +81,7 @@ pub(crate) const PLAIN: ErrorContract = ErrorContract {
     reproducibility: Reproducibility::None,
     underflow: Underflow::Gradual,
     cancels: false,
+    finite_only: false,
 };
 
 /// The same of a library that flushes subnormals, or loses them on the way.

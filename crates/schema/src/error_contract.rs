@@ -54,6 +54,9 @@ pub struct ErrorContract {
     /// `1 + erf(x)` is 0 long before its value is.
     #[serde(default)]
     pub cancels: bool,
+    /// Whether nothing is promised for operands that are NaN or infinite.
+    #[serde(default)]
+    pub finite_only: bool,
 }
 
 impl Default for ErrorContract {
@@ -63,6 +66,7 @@ impl Default for ErrorContract {
             reproducibility: Reproducibility::Bitwise,
             underflow: Underflow::Gradual,
             cancels: false,
+            finite_only: false,
         }
     }
 }

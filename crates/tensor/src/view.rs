@@ -279,6 +279,16 @@ impl<'a, T> RowsMut<'a, T> {
         RowsMut { pointer, rows: range.len(), lifetime: PhantomData, ..*self }
     }
 
+    /// Some columns of every row.
+    ///
+    /// # Panics
+    /// If they leave the view.
+    pub fn columns(&mut self, columns: Range<usize>) -> RowsMut<'_, T> {
+        check_range(&columns, self.cols);
+        let pointer = self.pointer.wrapping_add(columns.start);
+        RowsMut { pointer, cols: columns.len(), lifetime: PhantomData, ..*self }
+    }
+
     /// A handle from which threads take disjoint ranges.
     ///
     /// # Safety
@@ -328,6 +338,22 @@ impl<'a, T> SharedRows<'a, T> {
         let SharedRows { cols, row_stride, .. } = *self;
         RowsMut { pointer, rows: range.len(), cols, row_stride, lifetime: PhantomData }
     }
+
+    /// Some columns of the rows of a range, for the one thread that takes them.
+    ///
+    /// # Safety
+    /// No other block in use at the same time shares an element with this one.
+    ///
+    /// # Panics
+    /// If the block leaves the view.
+    #[inline]
+    pub unsafe fn block_mut(&self, rows: Range<usize>, columns: Range<usize>) -> RowsMut<'a, T> {
+        check_range(&columns, self.cols);
+        // SAFETY: as the caller promises of this block; no other row of the range is touched.
+        let block = unsafe { self.range_mut(rows) };
+        let pointer = block.pointer.wrapping_add(columns.start);
+        RowsMut { pointer, cols: columns.len(), ..block }
+    }
 }
 
 #[cfg(test)]
@@ -338,6 +364,24 @@ mod tests {
     fn padded(values: &mut [i32; 9]) -> RowsMut<'_, i32> {
         // SAFETY: rows of 2 at stride 3 lie inside the array, which is borrowed for the view.
         unsafe { RowsMut::from_raw(values.as_mut_ptr(), 3, 2, 3) }
+    }
+
+    #[test]
+    fn a_block_has_its_rows_and_columns_and_no_others() {
+        let mut values = [0; 9];
+        let view = padded(&mut values);
+        // SAFETY: the view is not used again, and the blocks do not meet.
+        let (mut left, mut right) = unsafe {
+            let shared = view.share();
+            (shared.block_mut(1..3, 0..1), shared.block_mut(0..2, 1..2))
+        };
+        (0..2).for_each(|i| left.row_mut(i).fill(1));
+        (0..2).for_each(|i| right.row_mut(i).fill(2));
+        assert_eq!(values, [0, 2, 0, 1, 2, 0, 1, 0, 0]);
+        padded(&mut values).columns(1..2).row_mut(2).fill(3);
+        assert_eq!(values[7], 3);
+        let beyond = std::panic::catch_unwind(|| padded(&mut [0; 9]).columns(1..3).cols());
+        assert!(beyond.is_err(), "there is no third column");
     }
 
     #[test]

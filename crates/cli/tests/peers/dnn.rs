@@ -12,6 +12,14 @@ fn products_and_sums_of_onednn_are_proven() {
     }
 }
 
+/// Its relu makes 0 of NaN, and its contract says so.
+#[test]
+fn who_promises_nothing_for_nan_is_given_none() {
+    if is_here("onednn") {
+        proves("onednn", "relu", "f32", "1", "PROVEN");
+    }
+}
+
 #[test]
 fn what_onnx_runtime_has_a_kernel_for_is_proven_and_the_rest_is_refused() {
     if !is_here("onnxruntime") {

@@ -2,7 +2,7 @@
 
 use crate::examiner::Examination;
 use crate::subject::round_values;
-use proofmark_contract::Observed;
+use proofmark_contract::{Observed, Values};
 use proofmark_schema::Outcome;
 use proofmark_schema::proof::Refusal;
 
@@ -25,6 +25,9 @@ pub(crate) fn run(exam: &mut Examination<'_>) -> Result<(), Box<Refusal>> {
             continue;
         }
         round_values(exam.signature, &mut changed);
+        if exam.contract.finite_only && !is_finite(&changed) {
+            continue;
+        }
         let changed = exam.subject.given(&changed).into_owned();
         let after = exam.run(&changed)?;
         let before = Observed { inputs: &inputs, outputs: &before.values };
@@ -36,4 +39,8 @@ pub(crate) fn run(exam: &mut Examination<'_>) -> Result<(), Box<Refusal>> {
         }
     }
     Ok(())
+}
+
+fn is_finite(inputs: &Values) -> bool {
+    inputs.tensors.iter().flatten().all(|value| value.is_finite())
 }

@@ -16,7 +16,10 @@ const LANES: usize = 40;
 const SAMPLED_STRIDE: usize = 5;
 
 pub(crate) fn run(exam: &mut Examination<'_>) -> Result<(), Box<Refusal>> {
-    let specials = exam.by.op.specials(exam.case, exam.signature);
+    let mut specials = exam.by.op.specials(exam.case, exam.signature);
+    if exam.contract.finite_only {
+        specials.values.retain(|value| value.is_finite());
+    }
     let filling = exam.portfolio.zero_mean.last().expect("a portfolio has zero-mean fills");
     if specials.operands.is_empty() || exam.is_empty() {
         exam.note = "no special values apply".to_owned();

@@ -112,7 +112,7 @@ const LAWS: &[Law] = &[
             inputs.tensors.swap(0, 1);
             true
         },
-        holds: |_, before, after| same_bits(before, after, |y| y),
+        holds: |_, before, after| same_bits(before, after, |_, y| y),
     },
     Law {
         name: "odd",
@@ -121,6 +121,6 @@ const LAWS: &[Law] = &[
             inputs.tensors[..2].iter_mut().flatten().for_each(|x| *x = -*x);
             true
         },
-        holds: |_, before, after| same_bits(before, after, |y| -y),
+        holds: |_, before, after| same_bits(before, after, |_, y| -y),
     },
 ];

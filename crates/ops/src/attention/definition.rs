@@ -226,8 +226,8 @@ impl Op for Attention {
         portfolio
     }
 
-    /// `2^60`: scores stay finite. What is not finite is left to a law, because contenders are
-    /// held to it in values only (see the card).
+    /// `2^60`: scores stay finite. What is not finite is left to laws, because NaN in an unseen
+    /// value may go either way (see the card).
     fn specials(&self, case: &Case, _signature: &Signature) -> Specials {
         let largest = case.dtype.largest().min(2f64.powi(60));
         let mut specials = Specials::standard(&[QUERIES, KEYS, VALUES], case.dtype, largest);

@@ -53,6 +53,24 @@ pub(super) const LAWS: &[Law] = &[
         holds: nan_fills_its_column,
     },
     Law {
+        name: "scores_that_are_not_finite",
+        statement: "a score of -infinity has no weight; +infinity or NaN makes its row NaN",
+        change: |case, inputs, seed| {
+            let applies = !is_empty(case);
+            if applies {
+                let (operand, value) = [
+                    (QUERIES, f64::NAN),
+                    (KEYS, f64::NAN),
+                    (KEYS, f64::INFINITY),
+                    (KEYS, f64::NEG_INFINITY),
+                ][(seed % 4) as usize];
+                inputs.tensors[operand][0] = value;
+            }
+            applies
+        },
+        holds: |case, _, after| is_right(case, after),
+    },
+    Law {
         name: "needle_first",
         statement: "if the first key has all the weight, its value is the result",
         change: |case, inputs, _| plant_needle(case, inputs, |_| 0),
@@ -112,7 +130,8 @@ fn is_right(case: &Case, run: Observed<'_>) -> Result<(), String> {
     for (at, (&want, &scale)) in truth.value.iter().zip(&truth.scale).enumerate() {
         let (row, column) = (rows[at / width], at % width);
         let got = run.outputs[0][row * width + column];
-        let is_near = (got - want).abs() <= room(case, want, scale);
+        let is_near =
+            (got - want).abs() <= room(case, want, scale) || got.is_nan() && want.is_nan();
         if !is_near {
             return Err(format!("row {row} column {column} is {got:e}, not {want:e}"));
         }

@@ -25,10 +25,9 @@
 //! - A query that sees no key gives zeros: all of them if `t = 0`, and under a mask with more
 //!   queries than keys the first `q − t`.
 //! - NaN or an infinity in a value reaches its column in the rows that see it.
-//! - In our kernels a score of -infinity gives the key no weight, as a mask does, and a row of
-//!   nothing else gives zeros; a score of +infinity or NaN makes the whole row NaN. Contenders
-//!   are not held to that: PyTorch 2.15 gives zeros for a row of NaN scores, and in 16 bits for
-//!   one with a score of +infinity.
+//! - A score of -infinity gives the key no weight, as a mask does, and a row of nothing else
+//!   gives zeros; a score of +infinity or NaN makes the whole row NaN. (PyTorch 2.15 gives zeros
+//!   for a row of NaN scores, and in 16 bits for one with a score of +infinity.)
 //! - Finite scores of any size are right: the shift by the maximum rules overflow out.
 //! - What unseen keys and values hold does not matter while it is finite. NaN or an infinity
 //!   there may reach rows that do not see it, because kernels multiply whole tiles by 0.
@@ -51,7 +50,7 @@ use proofmark_tensor::Pool;
 /// Attention with everything that belongs to it.
 pub static ENTRY: Entry = Entry {
     op: &definition::Attention,
-    kernels: &[&kernels::Chunked, &kernels::Parallel, &kernels::Simd, &kernels::Scalar],
+    kernels: &[&kernels::CHUNKED, &kernels::PARALLEL, &kernels::SIMD, &kernels::SCALAR],
     mutants: mutants::MUTANTS,
     suite: include_str!("suite.toml"),
 };

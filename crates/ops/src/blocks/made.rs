@@ -1,4 +1,4 @@
-//! A kernel as data: what differs between kernels that take every case of their op.
+//! A kernel as data: what differs between one kernel and another.
 
 use proofmark_contract::{Call, Kernel, KernelError, Unsupported};
 use proofmark_schema::{Case, ErrorContract, Isa, Reproducibility};
@@ -15,10 +15,50 @@ pub(crate) struct Made {
     pub(crate) is_parallel: bool,
     /// How far its bits repeat.
     pub(crate) reproducibility: Reproducibility,
-    /// Bytes of scratch memory.
-    pub(crate) workspace: fn(&Case) -> usize,
+    /// Whether it does a case on a path.
+    pub(crate) supports: fn(&Case, Isa) -> Result<(), Unsupported>,
+    /// Bytes of scratch memory, for so many threads.
+    pub(crate) workspace: fn(&Case, Isa, usize) -> usize,
     /// The computation.
-    pub(crate) run: fn(&mut Call<'_>) -> Result<(), KernelError>,
+    pub(crate) run: Run,
+}
+
+type Run = fn(&mut Call<'_>) -> Result<(), KernelError>;
+
+impl Made {
+    /// One element at a time: does every case, and has one path.
+    pub(crate) const fn scalar(summary: &'static str, run: Run) -> Made {
+        Made {
+            name: "scalar",
+            isas: &[Isa::Scalar],
+            reproducibility: Reproducibility::IsaInvariant,
+            ..Made::simd(summary, run)
+        }
+    }
+
+    /// In vectors, with or without a fused multiplication: bits differ between paths.
+    pub(crate) const fn simd(summary: &'static str, run: Run) -> Made {
+        Made {
+            name: "simd",
+            summary,
+            isas: &Isa::ALL,
+            is_parallel: false,
+            reproducibility: Reproducibility::ThreadInvariant,
+            supports: |_, _| Ok(()),
+            workspace: |_, _, _| 0,
+            run,
+        }
+    }
+
+    /// In vectors on several threads, whose number changes no bit.
+    pub(crate) const fn parallel(summary: &'static str, run: Run) -> Made {
+        Made { name: "parallel", is_parallel: true, ..Made::simd(summary, run) }
+    }
+
+    /// The same with results that every path gives to the bit.
+    pub(crate) const fn exact(self) -> Made {
+        Made { reproducibility: Reproducibility::IsaInvariant, ..self }
+    }
 }
 
 impl Kernel for Made {
@@ -38,16 +78,16 @@ impl Kernel for Made {
         self.is_parallel
     }
 
-    fn supports(&self, _case: &Case, _isa: Isa) -> Result<(), Unsupported> {
-        Ok(())
+    fn supports(&self, case: &Case, isa: Isa) -> Result<(), Unsupported> {
+        (self.supports)(case, isa)
     }
 
     fn contract(&self, _case: &Case) -> ErrorContract {
         ErrorContract { reproducibility: self.reproducibility, ..ErrorContract::default() }
     }
 
-    fn workspace_bytes(&self, case: &Case, _isa: Isa, _threads: usize) -> usize {
-        (self.workspace)(case)
+    fn workspace_bytes(&self, case: &Case, isa: Isa, threads: usize) -> usize {
+        (self.workspace)(case, isa, threads)
     }
 
     fn run(&self, call: &mut Call<'_>) -> Result<(), KernelError> {

@@ -8,5 +8,6 @@ pub mod math;
 pub(crate) mod quantise;
 pub mod row;
 pub(crate) mod scaled;
+pub mod scratch;
 pub mod slices;
 pub mod stored;

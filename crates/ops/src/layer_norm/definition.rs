@@ -159,7 +159,7 @@ const LAWS: &[Law] = &[
             inputs.tensors[0].iter_mut().for_each(|x| *x *= factor);
             applies
         },
-        holds: |_, before, after| same_bits(before, after, |y| y),
+        holds: |_, before, after| same_bits(before, after, |_, y| y),
     },
     shift_free::<LayerNorm>(),
     Law {
@@ -170,6 +170,6 @@ const LAWS: &[Law] = &[
             // Results of f16 may be subnormal, where a doubled one keeps a digit more.
             case.dtype != DType::F16
         },
-        holds: |_, before, after| same_bits(before, after, |y| 2.0 * y),
+        holds: |_, before, after| same_bits(before, after, |_, y| 2.0 * y),
     },
 ];

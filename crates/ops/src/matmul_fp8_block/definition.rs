@@ -1,9 +1,10 @@
 //! The definition of block-scaled fp8 products: operands, work, and what the gate tries.
 
 use super::oracle;
+use crate::blocks::row::{ODD_IN_ROWS, same_bits};
 use proofmark_contract::{
-    Attribute, AttributeKind, Axis, AxisRole, BadCase, Filling, Law, Observed, Op, Operand,
-    Portfolio, Role, Signature, Specials, Truth, Values, Want,
+    Attribute, AttributeKind, Axis, AxisRole, BadCase, Filling, Law, Op, Operand, Portfolio, Role,
+    Signature, Specials, Truth, Values, Want,
 };
 use proofmark_schema::{AttrValue, Case, DType, Work};
 use proofmark_tensor::Fill;
@@ -250,34 +251,7 @@ const LAWS: &[Law] = &[
             inputs.tensors[scales].iter_mut().for_each(|scale| *scale *= 2.0);
             true
         },
-        holds: |_, before, after| each(before, after, |_, old| 2.0 * old),
+        holds: |_, before, after| same_bits(before, after, |_, old| 2.0 * old),
     },
-    Law {
-        name: "rows_are_independent",
-        statement: "negating the first row of a negates the first row of c and no other",
-        change: |case, inputs, _| {
-            let k = Problem::of(case).k;
-            let Some(row) = inputs.tensors[0].get_mut(..k) else { return false };
-            row.iter_mut().for_each(|a| *a = -*a);
-            true
-        },
-        holds: |case, before, after| {
-            let n = Problem::of(case).n;
-            each(before, after, |at, old| if at < n { -old } else { old })
-        },
-    },
+    ODD_IN_ROWS,
 ];
-
-fn each(
-    before: Observed<'_>,
-    after: Observed<'_>,
-    of: impl Fn(usize, f64) -> f64,
-) -> Result<(), String> {
-    let pairs = before.outputs[0].iter().zip(&after.outputs[0]).enumerate();
-    for (at, (&old, &new)) in pairs {
-        if of(at, old) != new {
-            return Err(format!("element {at} was {old}, became {new}"));
-        }
-    }
-    Ok(())
-}

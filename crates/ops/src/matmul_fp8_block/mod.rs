@@ -45,7 +45,7 @@ pub static ENTRY: Entry = Entry {
         &kernels::DEQUANTISED,
         &kernels::PARTIAL,
         &kernels::SIMD,
-        &kernels::Scalar,
+        &kernels::SCALAR,
     ],
     mutants: mutants::MUTANTS,
     suite: include_str!("suite.toml"),

@@ -1,8 +1,9 @@
 //! The definition of products of bytes: operands, work, limits, and what the gate tries.
 
 use super::oracle;
+use crate::blocks::row::{ODD_IN_ROWS, same_bits};
 use proofmark_contract::{
-    Attribute, AttributeKind, Axis, AxisRole, BadCase, Filling, Law, Limits, Observed, Op, Operand,
+    Attribute, AttributeKind, Axis, AxisRole, BadCase, Filling, Law, Limits, Op, Operand,
     Portfolio, Role, Signature, Specials, Truth, Values, Want,
 };
 use proofmark_schema::{AttrValue, Case, DType, Work};
@@ -221,35 +222,7 @@ const LAWS: &[Law] = &[
             }
             true
         },
-        holds: |_, before, after| each(before, after, |_, old| old),
+        holds: |_, before, after| same_bits(before, after, |_, old| old),
     },
-    Law {
-        name: "odd_in_rows",
-        statement: "negating the first row of a negates the first row of c and no other",
-        change: |case, inputs, _| {
-            let k = Problem::of(case).k;
-            let Some(row) = inputs.tensors[0].get_mut(..k) else { return false };
-            row.iter_mut().for_each(|a| *a = -*a);
-            row.iter().all(|a| a.abs() < 128.0)
-        },
-        holds: |case, before, after| {
-            let n = Problem::of(case).n;
-            each(before, after, |at, old| if at < n { -old } else { old })
-        },
-    },
+    ODD_IN_ROWS,
 ];
-
-/// Whether each element is the given function of its place and what it was before.
-fn each(
-    before: Observed<'_>,
-    after: Observed<'_>,
-    of: impl Fn(usize, f64) -> f64,
-) -> Result<(), String> {
-    let pairs = before.outputs[0].iter().zip(&after.outputs[0]).enumerate();
-    for (at, (&old, &new)) in pairs {
-        if of(at, old) != new {
-            return Err(format!("element {at} was {old}, became {new}"));
-        }
-    }
-    Ok(())
-}

@@ -31,7 +31,7 @@ use proofmark_tensor::Pool;
 /// The op with everything that belongs to it.
 pub static ENTRY: Entry = Entry {
     op: &definition::MatmulQ8,
-    kernels: &[&kernels::Parallel, &kernels::Simd, &kernels::Scalar],
+    kernels: &[&kernels::PARALLEL, &kernels::SIMD, &kernels::SCALAR],
     mutants: mutants::MUTANTS,
     suite: include_str!("suite.toml"),
 };

@@ -225,7 +225,7 @@ const LAWS: &[Law] = &[
             heads.iter_mut().flatten().for_each(|x| *x *= 4.0);
             applies
         },
-        holds: |_, before, after| same_bits(before, after, |y| y),
+        holds: |_, before, after| same_bits(before, after, |_, y| y),
     },
     Law {
         name: "odd",
@@ -235,6 +235,6 @@ const LAWS: &[Law] = &[
             heads.iter_mut().flatten().for_each(|x| *x = -*x);
             true
         },
-        holds: |_, before, after| same_bits(before, after, |y| -y),
+        holds: |_, before, after| same_bits(before, after, |_, y| -y),
     },
 ];

@@ -47,7 +47,7 @@ use proofmark_contract::{Entry, Kernel};
 use proofmark_schema::{AttrValue, Case, DType};
 use proofmark_tensor::Pool;
 
-const FORWARD: &[&dyn Kernel] = &[&kernels::Parallel, &kernels::Simd, &kernels::Scalar];
+const FORWARD: &[&dyn Kernel] = &[&kernels::PARALLEL, &kernels::SIMD, &kernels::SCALAR];
 
 /// `quantize_int8` with everything that belongs to it.
 pub static QUANTIZE_INT8: Entry = Entry {

@@ -196,7 +196,7 @@ const LAWS: &[Law] = &[
             inputs.tensors[0].iter_mut().for_each(|x| *x *= factor);
             applies
         },
-        holds: |_, before, after| same_bits(before, after, |y| y),
+        holds: |_, before, after| same_bits(before, after, |_, y| y),
     },
     ODD,
     columns_follow::<RmsNorm>(),

@@ -314,7 +314,7 @@ const LAWS: &[Law] = &[
             // Results of f16 may be subnormal, where a doubled one keeps a digit more.
             case.dtype != DType::F16
         },
-        holds: |_, before, after| same_bits(before, after, |y| 2.0 * y),
+        holds: |_, before, after| same_bits(before, after, |_, y| 2.0 * y),
     },
     Law {
         name: "only_differences_of_positions_matter",

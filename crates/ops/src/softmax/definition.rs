@@ -214,7 +214,7 @@ const LAWS: &[Law] = &[
             rows.for_each(|(i, row)| row[problem.width(i)..].fill(1000.0));
             problem.causal.is_some()
         },
-        holds: |_, before, after| same_bits(before, after, |y| y),
+        holds: |_, before, after| same_bits(before, after, |_, y| y),
     },
 ];
 

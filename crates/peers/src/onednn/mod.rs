@@ -5,7 +5,7 @@ mod primitive;
 mod recipe;
 
 use crate::peer::{FLUSHED, PLAIN, names};
-use crate::rows::{is_settled, operands};
+use crate::rows::{Dense, is_settled, operands};
 use crate::{Found, Peer, Ready, Source};
 use library::Library;
 use primitive::Primitive;
@@ -20,6 +20,10 @@ use std::rc::Rc;
 
 /// oneDNN.
 pub(crate) struct OneDnn;
+
+/// Ops in which NaN or an infinity is not carried as their definitions say: 0 of NaN, NaN of an
+/// infinity.
+const FINITE_ONLY: &[&str] = &["relu", "exp", "gelu_tanh", "geglu", "softmax", "layer_norm"];
 
 impl Peer for OneDnn {
     fn name(&self) -> &'static str {
@@ -59,12 +63,6 @@ impl Peer for OneDnn {
             return refused("it does not define what follows a product of no terms");
         }
         match case.op.as_str() {
-            "matmul" if case.word("activation", "none") == "relu" => {
-                return refused("its relu makes 0 of NaN");
-            }
-            "matmul" if case.word("activation", "none") == "gelu" => {
-                return refused("its gelu makes NaN of infinity");
-            }
             "layer_norm" if case.dtype != DType::F32 => {
                 return refused("scale and shift of its layer norm are f32");
             }
@@ -76,10 +74,17 @@ impl Peer for OneDnn {
         Ok(())
     }
 
-    /// Its conversions of bf16 and its exponential lose subnormals.
+    /// Its conversions of bf16 and its exponential lose subnormals, and what is gated by them is
+    /// lost with the gate; its relu makes 0 of NaN, its
+    /// gelu NaN of infinity, and its softmax and norms follow no rule for them either.
     fn contract(&self, case: &Case) -> ErrorContract {
         let is_exact = matches!(case.op.as_str(), "matmul" | "matmul_int8" | "transpose");
-        if is_exact { PLAIN } else { FLUSHED }
+        let finite_only = match case.op.as_str() {
+            "matmul" => matches!(case.word("activation", "none"), "relu" | "gelu"),
+            op => FINITE_ONLY.contains(&op),
+        };
+        let cancels = matches!(case.op.as_str(), "gelu_tanh" | "swiglu" | "geglu");
+        ErrorContract { finite_only, cancels, ..if is_exact { PLAIN } else { FLUSHED } }
     }
 
     fn load(
@@ -97,6 +102,7 @@ impl Peer for OneDnn {
             expected: signature.operands().iter().map(Lay::inhabited).collect(),
             is_empty: signature.operands().iter().any(Operand::is_empty),
             threads: Cell::new(0),
+            dense: (case.op == "layer_norm").then(RefCell::default),
             made: RefCell::new(None),
         });
         ready.set_threads(threads)?;
@@ -151,6 +157,8 @@ struct Contender {
     /// An operand has no elements, which the library does not define.
     is_empty: bool,
     threads: Cell<usize>,
+    /// Its layer norm takes the padding of one operand for that of all.
+    dense: Option<RefCell<Dense>>,
     made: RefCell<Option<Made>>,
 }
 
@@ -201,6 +209,14 @@ impl Contender {
             return Ok(());
         }
         let mut made = self.made.borrow_mut();
+        if let (Some(dense), Some(made)) = (&self.dense, &mut *made) {
+            let mut dense = dense.borrow_mut();
+            made.primitive.set_addresses(dense.take(call))?;
+            // SAFETY: the views were made from the shapes of this case, without padding.
+            unsafe { made.primitive.run()? };
+            dense.give(call);
+            return Ok(());
+        }
         let made = match &mut *made {
             Some(made) if made.is_for(call) => made,
             other => {

@@ -27,7 +27,6 @@ pub(super) mod algorithm {
     pub(crate) const DIV: c_int = 0x1fff4;
     pub(crate) const SUB: c_int = 0x1fff5;
     pub(crate) const SOFTMAX: c_int = 0x30000;
-    pub(crate) const LOG_SOFTMAX: c_int = 0x30001;
 }
 
 /// The library's numbers of operands' roles.

@@ -39,7 +39,9 @@ impl Lay {
 /// The recipe of a case whose operands lie so.
 type Make = fn(&Case, &[Lay]) -> Recipe;
 
-/// Every op that there is a recipe for.
+/// Every op that there is a recipe for. Not among them, because they are wrong: its gelu, which is
+/// infinite above half of the greatest number, and its log_softmax, whose logarithm is off by up
+/// to 10 units.
 pub(super) const OPS: &[(&str, Make)] = &[
     ("add", |_, lays| binary(algorithm::ADD, lays)),
     ("sub", |_, lays| binary(algorithm::SUB, lays)),
@@ -50,7 +52,6 @@ pub(super) const OPS: &[(&str, Make)] = &[
     ("tanh", |_, lays| eltwise(algorithm::TANH, 0.0, lays)),
     ("sigmoid", |_, lays| eltwise(algorithm::LOGISTIC, 0.0, lays)),
     ("silu", |_, lays| eltwise(algorithm::SWISH, 1.0, lays)),
-    ("gelu", |_, lays| eltwise(algorithm::GELU_ERF, 0.0, lays)),
     ("gelu_tanh", |_, lays| eltwise(algorithm::GELU_TANH, 0.0, lays)),
     ("gelu_quick", |_, lays| eltwise(algorithm::SWISH, 1.702, lays)),
     ("swiglu", |_, lays| then(algorithm::SWISH, 1.0, algorithm::MUL, lays)),
@@ -59,7 +60,6 @@ pub(super) const OPS: &[(&str, Make)] = &[
         then(algorithm::LINEAR, case.real("alpha", 2.0) as f32, algorithm::ADD, lays)
     }),
     ("softmax", |_, lays| along_rows(Formula::Softmax(algorithm::SOFTMAX), lays)),
-    ("log_softmax", |_, lays| along_rows(Formula::Softmax(algorithm::LOG_SOFTMAX), lays)),
     ("layer_norm", layer_norm),
     ("transpose", |_, lays| {
         let mut turned = planes(role::RESULT, 1, lays);

@@ -248,6 +248,10 @@ fn fairness(records: &[&Record]) -> String {
         let cancels = record.judged.proof().contract.cancels;
         cancels.then(|| "may lose results that are small against their operands".to_owned())
     });
+    let finite = named(records, |record| {
+        let finite_only = record.judged.proof().contract.finite_only;
+        finite_only.then(|| "promises nothing for NaN and infinities".to_owned())
+    });
     let packing = match outside.len() {
         0 => "packing inside the timed call".to_owned(),
         _ => {
@@ -261,7 +265,7 @@ fn fairness(records: &[&Record]) -> String {
         threads(records[0].threads),
         records[0].case.dtype
     );
-    for unlike in [fewer, classes, flushed, cancelled, elsewhere].into_iter().flatten() {
+    for unlike in [fewer, classes, flushed, cancelled, finite, elsewhere].into_iter().flatten() {
         let _ = write!(line, "; unlike the others: {unlike}");
     }
     line

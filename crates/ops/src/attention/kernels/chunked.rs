@@ -9,13 +9,14 @@
 use super::thin::{self, State};
 use super::tiled::{self, LINE, Operands, seen_keys, shared_rows};
 use crate::attention::definition::Problem;
-use crate::blocks::gemm::elements_mut;
+use crate::blocks::made::{Made, typed};
 use crate::blocks::math::exp;
+use crate::blocks::scratch::elements_mut;
 use crate::blocks::stored::Stored;
-use proofmark_contract::{Call, Kernel, KernelError, Unsupported};
-use proofmark_schema::{Case, DType, ErrorContract, Isa};
+use proofmark_contract::{Call, KernelError, Unsupported};
+use proofmark_schema::Case;
 use proofmark_simd::{Body, dispatch};
-use proofmark_tensor::{RowsMut, bf16, f16};
+use proofmark_tensor::RowsMut;
 use std::ops::Range;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -26,58 +27,32 @@ const CHUNK: usize = 512;
 const MOST_CHUNKS: usize = 64;
 
 /// The kernel.
-#[derive(Debug)]
-pub(crate) struct Chunked;
-
-impl Kernel for Chunked {
-    fn name(&self) -> &'static str {
-        "chunked"
-    }
-
-    fn summary(&self) -> &'static str {
-        "few queries: chunks of keys shared out to threads and merged"
-    }
-
-    fn isas(&self) -> &'static [Isa] {
-        &Isa::ALL
-    }
-
-    fn is_parallel(&self) -> bool {
-        true
-    }
-
-    fn supports(&self, case: &Case, _isa: Isa) -> Result<(), Unsupported> {
-        tiled::supports(case)?;
-        let problem = Problem::of(case);
-        if !tiled::is_thin(&problem) {
-            let (rows, most) = (shared_rows(&problem), thin::MOST_ROWS);
-            return Err(Unsupported(format!("{rows} rows share a head of keys, {most} at most")));
-        }
-        let keys = seen_keys(&problem).len();
-        if keys < 2 * CHUNK {
-            return Err(Unsupported(format!("{keys} keys make no two chunks of {CHUNK}")));
-        }
-        Ok(())
-    }
-
-    fn contract(&self, _case: &Case) -> ErrorContract {
-        tiled::contract()
-    }
-
-    fn workspace_bytes(&self, case: &Case, _isa: Isa, threads: usize) -> usize {
+pub(crate) static CHUNKED: Made = Made {
+    name: "chunked",
+    supports: |case, _| supports(case),
+    workspace: |case, _, threads| {
         let problem = Problem::of(case);
         let tasks = problem.batches * problem.kv_heads * chunks(&problem);
         let floats = threads.max(1) * reads(&problem) + tasks * state(&problem);
         floats * size_of::<f32>()
-    }
+    },
+    ..Made::parallel("few queries: chunks of keys shared out to threads and merged", |call| {
+        typed!(call.case.dtype, run(call))
+    })
+};
 
-    fn run(&self, call: &mut Call<'_>) -> Result<(), KernelError> {
-        match call.case.dtype {
-            DType::Bf16 => run::<bf16>(call),
-            DType::F16 => run::<f16>(call),
-            _ => run::<f32>(call),
-        }
+fn supports(case: &Case) -> Result<(), Unsupported> {
+    tiled::supports(case)?;
+    let problem = Problem::of(case);
+    if !tiled::is_thin(&problem) {
+        let (rows, most) = (shared_rows(&problem), thin::MOST_ROWS);
+        return Err(Unsupported(format!("{rows} rows share a head of keys, {most} at most")));
     }
+    let keys = seen_keys(&problem).len();
+    if keys < 2 * CHUNK {
+        return Err(Unsupported(format!("{keys} keys make no two chunks of {CHUNK}")));
+    }
+    Ok(())
 }
 
 /// Keys of every chunk but the last: whole tiles.

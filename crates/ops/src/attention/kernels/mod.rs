@@ -9,7 +9,7 @@ mod strip_pass;
 mod thin;
 mod tiled;
 
-pub(super) use chunked::Chunked;
-pub(super) use parallel::Parallel;
-pub(super) use scalar::Scalar;
-pub(super) use simd::Simd;
+pub(super) use chunked::CHUNKED;
+pub(super) use parallel::PARALLEL;
+pub(super) use scalar::SCALAR;
+pub(super) use simd::SIMD;

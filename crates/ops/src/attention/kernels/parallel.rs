@@ -6,43 +6,13 @@
 //! are those of the simd kernel.
 
 use super::tiled;
-use proofmark_contract::{Call, Kernel, KernelError, Unsupported};
-use proofmark_schema::{Case, ErrorContract, Isa};
+use crate::blocks::made::Made;
 
 /// The kernel.
-#[derive(Debug)]
-pub(crate) struct Parallel;
-
-impl Kernel for Parallel {
-    fn name(&self) -> &'static str {
-        "parallel"
-    }
-
-    fn summary(&self) -> &'static str {
-        "the simd kernel, heads and blocks of queries shared out to threads"
-    }
-
-    fn isas(&self) -> &'static [Isa] {
-        &Isa::ALL
-    }
-
-    fn is_parallel(&self) -> bool {
-        true
-    }
-
-    fn supports(&self, case: &Case, _isa: Isa) -> Result<(), Unsupported> {
-        tiled::supports(case)
-    }
-
-    fn contract(&self, _case: &Case) -> ErrorContract {
-        tiled::contract()
-    }
-
-    fn workspace_bytes(&self, case: &Case, isa: Isa, threads: usize) -> usize {
-        tiled::workspace_bytes(case, isa, threads)
-    }
-
-    fn run(&self, call: &mut Call<'_>) -> Result<(), KernelError> {
+pub(crate) static PARALLEL: Made = Made {
+    supports: |case, _| tiled::supports(case),
+    workspace: tiled::workspace_bytes,
+    ..Made::parallel("the simd kernel, heads and blocks of queries shared out to threads", |call| {
         tiled::run(call, call.threads)
-    }
-}
+    })
+};

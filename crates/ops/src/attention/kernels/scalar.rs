@@ -5,50 +5,21 @@
 //! and values that it sees. The workspace holds one row of scores and one of sums.
 
 use crate::attention::definition::Problem;
-use crate::blocks::gemm::elements_mut;
+use crate::blocks::made::{Made, typed};
+use crate::blocks::scratch::elements_mut;
 use crate::blocks::stored::Stored;
-use proofmark_contract::{Call, Kernel, KernelError, Unsupported};
-use proofmark_schema::{Case, DType, ErrorContract, Isa, Reproducibility};
-use proofmark_tensor::{bf16, f16};
+use proofmark_contract::{Call, KernelError};
 
 /// The kernel.
-#[derive(Debug)]
-pub(crate) struct Scalar;
-
-impl Kernel for Scalar {
-    fn name(&self) -> &'static str {
-        "scalar"
-    }
-
-    fn summary(&self) -> &'static str {
-        "all scores of a query, then its softmax, then the weighted values"
-    }
-
-    fn isas(&self) -> &'static [Isa] {
-        &[Isa::Scalar]
-    }
-
-    fn supports(&self, _case: &Case, _isa: Isa) -> Result<(), Unsupported> {
-        Ok(())
-    }
-
-    fn contract(&self, _case: &Case) -> ErrorContract {
-        ErrorContract { reproducibility: Reproducibility::IsaInvariant, ..ErrorContract::default() }
-    }
-
-    fn workspace_bytes(&self, case: &Case, _isa: Isa, _threads: usize) -> usize {
+pub(crate) static SCALAR: Made = Made {
+    workspace: |case, _, _| {
         let problem = Problem::of(case);
         (problem.keys + problem.width) * size_of::<f32>()
-    }
-
-    fn run(&self, call: &mut Call<'_>) -> Result<(), KernelError> {
-        match call.case.dtype {
-            DType::Bf16 => run::<bf16>(call),
-            DType::F16 => run::<f16>(call),
-            _ => run::<f32>(call),
-        }
-    }
-}
+    },
+    ..Made::scalar("all scores of a query, then its softmax, then the weighted values", |call| {
+        typed!(call.case.dtype, run(call))
+    })
+};
 
 fn run<T: Stored>(call: &mut Call<'_>) -> Result<(), KernelError> {
     let problem = Problem::of(call.case);

@@ -5,39 +5,11 @@
 //! go in strips of one lane a row ([`super::strip`]); both say their flops, bytes and registers.
 
 use super::tiled;
-use proofmark_contract::{Call, Kernel, KernelError, Unsupported};
-use proofmark_schema::{Case, ErrorContract, Isa};
+use crate::blocks::made::Made;
 
 /// The kernel.
-#[derive(Debug)]
-pub(crate) struct Simd;
-
-impl Kernel for Simd {
-    fn name(&self) -> &'static str {
-        "simd"
-    }
-
-    fn summary(&self) -> &'static str {
-        "tiles of keys with a running softmax, in vectors"
-    }
-
-    fn isas(&self) -> &'static [Isa] {
-        &Isa::ALL
-    }
-
-    fn supports(&self, case: &Case, _isa: Isa) -> Result<(), Unsupported> {
-        tiled::supports(case)
-    }
-
-    fn contract(&self, _case: &Case) -> ErrorContract {
-        tiled::contract()
-    }
-
-    fn workspace_bytes(&self, case: &Case, isa: Isa, _threads: usize) -> usize {
-        tiled::workspace_bytes(case, isa, 1)
-    }
-
-    fn run(&self, call: &mut Call<'_>) -> Result<(), KernelError> {
-        tiled::run(call, 1)
-    }
-}
+pub(crate) static SIMD: Made = Made {
+    supports: |case, _| tiled::supports(case),
+    workspace: |case, isa, _| tiled::workspace_bytes(case, isa, 1),
+    ..Made::simd("tiles of keys with a running softmax, in vectors", |call| tiled::run(call, 1))
+};

@@ -7,12 +7,13 @@
 
 use super::{strip, thin};
 use crate::attention::definition::Problem;
-use crate::blocks::gemm::elements_mut;
+use crate::blocks::made::typed;
+use crate::blocks::scratch::elements_mut;
 use crate::blocks::stored::Stored;
 use proofmark_contract::{Call, KernelError, Unsupported};
-use proofmark_schema::{Case, DType, ErrorContract, Isa, Reproducibility};
+use proofmark_schema::{Case, DType, Isa};
 use proofmark_simd::{Body, Simd, dispatch};
-use proofmark_tensor::{Rows, RowsMut, SharedRows, bf16, f16};
+use proofmark_tensor::{Rows, RowsMut, SharedRows};
 use std::ops::Range;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -28,11 +29,6 @@ pub(super) fn supports(case: &Case) -> Result<(), Unsupported> {
         return Ok(());
     }
     Err(Unsupported(format!("{MOST_KEYS} keys and more are not done")))
-}
-
-/// A row's sums depend on the case only, so threads do not change them.
-pub(super) fn contract() -> ErrorContract {
-    ErrorContract { reproducibility: Reproducibility::ThreadInvariant, ..ErrorContract::default() }
 }
 
 /// The operands of a call.
@@ -115,14 +111,11 @@ pub(super) fn workspace_bytes(case: &Case, isa: Isa, threads: usize) -> usize {
 
 /// Computes the case on `threads` threads.
 pub(super) fn run(call: &mut Call<'_>, threads: usize) -> Result<(), KernelError> {
-    match call.case.dtype {
-        DType::Bf16 => typed::<bf16>(call, threads),
-        DType::F16 => typed::<f16>(call, threads),
-        _ => typed::<f32>(call, threads),
-    }
+    typed!(call.case.dtype, share_out(call, threads))
 }
 
-fn typed<T: Stored>(call: &mut Call<'_>, threads: usize) -> Result<(), KernelError> {
+/// Whoever is free takes the next task.
+fn share_out<T: Stored>(call: &mut Call<'_>, threads: usize) -> Result<(), KernelError> {
     let (isa, pool, each) = (call.isa, call.pool, scratch(call.case, call.isa));
     let (operands, workspace) = Operands::<T>::of(call)?;
     if operands.problem.rows() * operands.problem.width == 0 {

@@ -14,7 +14,6 @@ mod epilogue;
 mod macro_loop;
 mod micro;
 mod pack;
-mod scratch;
 mod skinny;
 #[cfg(test)]
 mod tests;
@@ -24,6 +23,5 @@ pub use blocking::{Blocking, Keeps};
 pub use epilogue::Epilogue;
 pub use macro_loop::{Gemm, Right};
 pub use pack::{PackRight, PackedRight};
-pub use scratch::{elements, elements_mut};
 pub use skinny::{SKINNY_ROWS, Skinny, skinny_scratch};
 pub use tiles::{PackTiles, PackedTiles, TileGemm, TileRight, TileScratch};

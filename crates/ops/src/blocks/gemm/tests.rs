@@ -46,13 +46,3 @@ fn a_packed_operand_holds_each_element_once_and_zeros_past_its_edge() {
         }
     }
 }
-
-#[test]
-fn short_or_crooked_memory_is_refused() {
-    let aligned = [0f32; 4];
-    // SAFETY: floats are bytes, and the array outlives the slice.
-    let bytes = unsafe { std::slice::from_raw_parts(aligned.as_ptr().cast::<u8>(), 16) };
-    assert_eq!(elements::<f32>(bytes, 4, "it").unwrap().len(), 4);
-    assert!(elements::<f32>(bytes, 5, "it").is_err());
-    assert!(elements::<f32>(&bytes[1..], 1, "it").is_err());
-}

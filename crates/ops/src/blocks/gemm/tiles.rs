@@ -7,6 +7,7 @@
 //! sums are never stored.
 
 use super::epilogue::Epilogue;
+use crate::blocks::scratch::elements_mut;
 use crate::blocks::stored::Stored;
 use proofmark_simd::tile::{self, ROWS, Sums, TILE_BYTES, Tiles, Walk};
 use proofmark_simd::{Body, Simd};
@@ -147,9 +148,9 @@ impl<U: Stored> Body for TileGemm<'_, U> {
         let is_packed = matches!(right, TileRight::Packed(_));
         let parts = TileScratch::of(m, n, k, is_packed);
         let (sums, rest) = scratch.split_at_mut(parts.sums * size_of::<f32>());
-        let sums = super::elements_mut::<f32>(sums, parts.sums, "sums").expect("aligned");
+        let sums = elements_mut::<f32>(sums, parts.sums, "sums").expect("aligned");
         let count = parts.left + parts.right;
-        let packed = super::elements_mut::<bf16>(rest, count, "tiles").expect("aligned");
+        let packed = elements_mut::<bf16>(rest, count, "tiles").expect("aligned");
         let (left_tiles, right_tiles) = packed.split_at_mut(parts.left);
         let tiles = Tiles::configure(tile::Product::Bf16).expect("the kernel asked for it");
         let steps = k.div_ceil(TERMS);

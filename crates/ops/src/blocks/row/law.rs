@@ -129,17 +129,17 @@ pub(crate) fn room(op: &dyn Op, case: &Case, value: f64, scale: f64) -> f64 {
     case.dtype.ulp(value) + 2.0 * op.limits(case).q_max * DType::F32.unit() * scale
 }
 
-/// Whether every output is the given function of the output before; zeros may change sign.
+/// Whether every element is the given function of its place and what it was; zeros may change sign.
 pub(crate) fn same_bits(
     before: Observed<'_>,
     after: Observed<'_>,
-    of: fn(f64) -> f64,
+    of: impl Fn(usize, f64) -> f64,
 ) -> Result<(), String> {
     for (old, new) in before.outputs.iter().zip(after.outputs) {
         for (i, (&old, &new)) in old.iter().zip(new).enumerate() {
-            let is_same = of(old) == new || old.is_nan() && new.is_nan();
+            let is_same = of(i, old) == new || old.is_nan() && new.is_nan();
             if !is_same {
-                return Err(format!("element {i} became {new:e}, not {:e}", of(old)));
+                return Err(format!("element {i} became {new:e}, not {:e}", of(i, old)));
             }
         }
     }
@@ -154,5 +154,24 @@ pub(crate) const ODD: Law = Law {
         inputs.tensors[0].iter_mut().for_each(|x| *x = -*x);
         true
     },
-    holds: |_, before, after| same_bits(before, after, |y| -y),
+    holds: |_, before, after| same_bits(before, after, |_, y| -y),
+};
+
+/// Negating a row of a product's left operand negates that row of the result and touches no other.
+///
+/// For products with axes `k` (terms) and `n` (columns of output 0).
+pub(crate) const ODD_IN_ROWS: Law = Law {
+    name: "odd_in_rows",
+    statement: "negating the first row of operand 0 negates the first row of the result, no other",
+    change: |case, inputs, _| {
+        let k = case.size("k").unwrap_or(0) as usize;
+        let Some(row) = inputs.tensors[0].get_mut(..k) else { return false };
+        row.iter_mut().for_each(|a| *a = -*a);
+        // The range of int8 is not symmetric.
+        row.iter().all(|a| a.abs() < 128.0)
+    },
+    holds: |case, before, after| {
+        let n = case.size("n").unwrap_or(0) as usize;
+        same_bits(before, after, |at, y| if at < n { -y } else { y })
+    },
 };

@@ -7,7 +7,6 @@ use super::{Way, run, simd};
 use crate::blocks::made::Made;
 use crate::blocks::stored::Stored;
 use proofmark_contract::{Call, KernelError};
-use proofmark_schema::{Isa, Reproducibility};
 use proofmark_tensor::{Rows, RowsMut, split};
 
 /// Elements that keep a thread busy for longer than the pool's hand-over takes (1.2 µs on the
@@ -15,15 +14,9 @@ use proofmark_tensor::{Rows, RowsMut, split};
 const GRAIN: usize = 16_384;
 
 /// The kernel.
-pub(crate) static PARALLEL: Made = Made {
-    name: "parallel",
-    summary: "the simd kernel on a range of elements for each thread",
-    isas: &Isa::ALL,
-    is_parallel: true,
-    reproducibility: Reproducibility::IsaInvariant,
-    workspace: |_| 0,
-    run: run::<Threads>,
-};
+pub(crate) static PARALLEL: Made =
+    Made::parallel("the simd kernel on a range of elements for each thread", run::<Threads>)
+        .exact();
 
 struct Threads;
 

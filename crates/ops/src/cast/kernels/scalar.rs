@@ -6,18 +6,9 @@ use super::{Way, run};
 use crate::blocks::made::Made;
 use crate::blocks::stored::Stored;
 use proofmark_contract::{Call, KernelError};
-use proofmark_schema::{Isa, Reproducibility};
 
 /// The kernel.
-pub(crate) static SCALAR: Made = Made {
-    name: "scalar",
-    summary: "one element at a time",
-    isas: &[Isa::Scalar],
-    is_parallel: false,
-    reproducibility: Reproducibility::IsaInvariant,
-    workspace: |_| 0,
-    run: run::<Elements>,
-};
+pub(crate) static SCALAR: Made = Made::scalar("one element at a time", run::<Elements>);
 
 struct Elements;
 

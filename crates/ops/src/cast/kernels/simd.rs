@@ -7,20 +7,13 @@ use super::{Way, run};
 use crate::blocks::made::Made;
 use crate::blocks::stored::Stored;
 use proofmark_contract::{Call, KernelError};
-use proofmark_schema::{Isa, Reproducibility};
+use proofmark_schema::Isa;
 use proofmark_simd::{Body, Simd, dispatch};
 use proofmark_tensor::{Rows, RowsMut};
 
 /// The kernel.
-pub(crate) static SIMD: Made = Made {
-    name: "simd",
-    summary: "one vector at a time, dense operands as one row",
-    isas: &Isa::ALL,
-    is_parallel: false,
-    reproducibility: Reproducibility::IsaInvariant,
-    workspace: |_| 0,
-    run: run::<Vectors>,
-};
+pub(crate) static SIMD: Made =
+    Made::simd("one vector at a time, dense operands as one row", run::<Vectors>).exact();
 
 struct Vectors;
 

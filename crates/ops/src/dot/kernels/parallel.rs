@@ -5,12 +5,12 @@
 //! end: no thread count changes a bit. 4 bytes of workspace a piece.
 
 use super::simd::of_rows;
-use crate::blocks::gemm::elements_mut;
 use crate::blocks::made::{Made, typed};
+use crate::blocks::scratch::elements_mut;
 use crate::blocks::stored::Stored;
 use crate::dot::definition::Problem;
 use proofmark_contract::{Call, KernelError};
-use proofmark_schema::{Case, Isa, Reproducibility};
+use proofmark_schema::Case;
 use proofmark_tensor::{RowsMut, split};
 
 /// Terms that keep a thread busy for longer than the pool's hand-over takes (1.2 µs), if they come
@@ -19,13 +19,10 @@ const PIECE: usize = 16_384;
 
 /// The kernel.
 pub(crate) static PARALLEL: Made = Made {
-    name: "parallel",
-    summary: "the simd kernel on rows and pieces of rows for each thread",
-    isas: &Isa::ALL,
-    is_parallel: true,
-    reproducibility: Reproducibility::ThreadInvariant,
-    workspace: |case| count(case) * size_of::<f32>(),
-    run: |call| typed!(call.case.dtype, run(call)),
+    workspace: |case, _, _| count(case) * size_of::<f32>(),
+    ..Made::parallel("the simd kernel on rows and pieces of rows for each thread", |call| {
+        typed!(call.case.dtype, run(call))
+    })
 };
 
 /// Pieces of a row: one even if it is empty.

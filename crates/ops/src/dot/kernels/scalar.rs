@@ -7,21 +7,14 @@
 use crate::blocks::made::{Made, typed};
 use crate::blocks::stored::Stored;
 use proofmark_contract::{Call, KernelError};
-use proofmark_schema::{Isa, Reproducibility};
 
 /// Terms of the shorter sums: about the root of a usual row's length.
 const BLOCK: usize = 64;
 
 /// The kernel.
-pub(crate) static SCALAR: Made = Made {
-    name: "scalar",
-    summary: "one term at a time, sums of blocks of 64",
-    isas: &[Isa::Scalar],
-    is_parallel: false,
-    reproducibility: Reproducibility::IsaInvariant,
-    workspace: |_| 0,
-    run: |call| typed!(call.case.dtype, run(call)),
-};
+pub(crate) static SCALAR: Made = Made::scalar("one term at a time, sums of blocks of 64", |call| {
+    typed!(call.case.dtype, run(call))
+});
 
 fn run<T: Stored>(call: &mut Call<'_>) -> Result<(), KernelError> {
     let (x, y) = (call.inputs[0].rows::<T>()?, call.inputs[1].rows::<T>()?);

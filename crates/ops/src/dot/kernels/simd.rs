@@ -8,19 +8,12 @@ use crate::blocks::made::{Made, typed};
 use crate::blocks::row::dot;
 use crate::blocks::stored::Stored;
 use proofmark_contract::{Call, KernelError};
-use proofmark_schema::{Isa, Reproducibility};
+use proofmark_schema::Isa;
 use proofmark_simd::{Body, Simd, dispatch};
 
 /// The kernel.
-pub(crate) static SIMD: Made = Made {
-    name: "simd",
-    summary: "four chains of vectors",
-    isas: &Isa::ALL,
-    is_parallel: false,
-    reproducibility: Reproducibility::ThreadInvariant,
-    workspace: |_| 0,
-    run: |call| typed!(call.case.dtype, run(call)),
-};
+pub(crate) static SIMD: Made =
+    Made::simd("four chains of vectors", |call| typed!(call.case.dtype, run(call)));
 
 fn run<T: Stored>(call: &mut Call<'_>) -> Result<(), KernelError> {
     let (x, y) = (call.inputs[0].rows::<T>()?, call.inputs[1].rows::<T>()?);

@@ -8,9 +8,8 @@
 use super::super::definition::{Shape, output_dtype};
 use super::blocked::{self, Source};
 use super::portion::{self, Part, Portion};
-use crate::blocks::gemm::{
-    PackTiles, PackedTiles, TileGemm, TileRight, TileScratch, elements, elements_mut,
-};
+use crate::blocks::gemm::{PackTiles, PackedTiles, TileGemm, TileRight, TileScratch};
+use crate::blocks::scratch::{elements, elements_mut};
 use crate::blocks::stored::Stored;
 use proofmark_contract::{Call, Kernel, KernelError, Unsupported};
 use proofmark_schema::{Case, DType, ErrorContract, Isa, Underflow};

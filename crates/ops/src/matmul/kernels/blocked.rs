@@ -3,9 +3,9 @@
 use super::super::definition::{Shape, output_dtype};
 use super::portion::{self, Part, Portion, typed};
 use crate::blocks::gemm::{
-    Blocking, Gemm, Keeps, PackRight, PackedRight, Right, SKINNY_ROWS, Skinny, elements,
-    elements_mut, skinny_scratch,
+    Blocking, Gemm, Keeps, PackRight, PackedRight, Right, SKINNY_ROWS, Skinny, skinny_scratch,
 };
+use crate::blocks::scratch::{elements, elements_mut};
 use crate::blocks::stored::Stored;
 use proofmark_contract::{Call, KernelError, Unsupported};
 use proofmark_schema::{Case, DType, ErrorContract, Isa, Reproducibility};

@@ -122,15 +122,11 @@ pub(super) fn run<T: Stored, U: Stored>(
         let mut own = unsafe { workspace.range_mut(index..index + 1) };
         for batch in batches {
             let first = batch * m + rows.start;
-            let at = first * output.row_stride() + columns.start;
-            // SAFETY: `output` has `batches * m` rows of `n` columns, as checked, so the block
-            // lies in it; parts of different threads differ in batches, rows or columns.
-            let block = unsafe {
-                let corner = output.as_mut_ptr().add(at);
-                RowsMut::from_raw(corner, rows.len(), columns.len(), output.row_stride())
-            };
+            let own_rows = first..first + rows.len();
+            // SAFETY: parts of different threads differ in batches, rows or columns.
+            let block = unsafe { output.block_mut(own_rows.clone(), columns.clone()) };
             compute(Portion {
-                left: left.range(first..first + rows.len()),
+                left: left.range(own_rows),
                 right: right_of(shape, right, batch),
                 first_column: columns.start,
                 output: block,

@@ -6,6 +6,7 @@
 //! products. Registers: 2 × 2 tiles of sums, 2 left, 2 right.
 
 use super::{Job, PANEL};
+use crate::blocks::scratch::elements;
 use crate::blocks::stored::Stored;
 use crate::matmul_fp8_block::definition::Problem;
 use proofmark_contract::KernelError;
@@ -34,15 +35,6 @@ pub(super) fn scratch(problem: &Problem) -> usize {
     problem.m.div_ceil(PANEL) * problem.k.div_ceil(TERMS) * STEP / 2 + 2 * BLOCK
 }
 
-/// The words of memory that was asked for.
-fn words(bytes: &[u8], count: usize) -> Result<&[u16], KernelError> {
-    // SAFETY: every bit pattern is a word, and `align_to` yields the aligned part only.
-    let (before, words, _) = unsafe { bytes.align_to::<u16>() };
-    let usable = if before.is_empty() { words } else { &[] };
-    let (got, need) = (bytes.len(), 2 * count);
-    usable.get(..count).ok_or(KernelError::TooSmall { what: "packed weights", got, need })
-}
-
 /// Decodes and packs the right operand into tiles, panel by panel of 32 columns.
 pub(super) fn pack(
     isa: Isa,
@@ -51,8 +43,9 @@ pub(super) fn pack(
     prepared: &mut [u8],
 ) -> Result<(), KernelError> {
     let need = packed_bytes(problem);
-    words(prepared, need / 2)?;
-    dispatch(isa, Pack { right, to: &mut prepared[..need] });
+    let (got, what) = (prepared.len(), "packed weights");
+    let to = prepared.get_mut(..need).ok_or(KernelError::TooSmall { what, got, need })?;
+    dispatch(isa, Pack { right, to });
     Ok(())
 }
 
@@ -116,7 +109,8 @@ impl<C: Stored> Body for Multiply<'_, C> {
         let (sums, left) = self.scratch.split_at_mut(2 * BLOCK);
         let (partial, whole) = sums.split_at_mut(BLOCK);
         pack_left(&self.job.left, left);
-        let right = words(self.job.prepared, packed_bytes(&self.job.problem) / 2);
+        let count = packed_bytes(&self.job.problem) / size_of::<bf16>();
+        let right = elements::<bf16>(self.job.prepared, count, "packed weights");
         let right = right.expect("the weights were packed");
         let tiles = Tiles::configure(tile::Product::Bf16).expect("the kernel asked for tiles");
         for column in self.columns.clone().step_by(PANEL) {

@@ -7,16 +7,16 @@ mod partial;
 mod scalar;
 mod simd;
 
-pub(super) use scalar::Scalar;
+pub(super) use scalar::SCALAR;
 
 use super::definition::Problem;
-use crate::blocks::gemm::elements_mut;
+use crate::blocks::scratch::elements_mut;
 use crate::blocks::stored::Stored;
 use activations::activate;
 use proofmark_contract::{Call, Kernel, KernelError, Unsupported};
 use proofmark_schema::{Case, DType, ErrorContract, Isa, Reproducibility};
 use proofmark_simd::tile;
-use proofmark_tensor::{F8E4m3, Rows, RowsMut, bf16, split};
+use proofmark_tensor::{F8E4m3, Rows, RowsMut, bf16};
 use std::ops::Range;
 
 /// How products are computed once activations are decoded.
@@ -163,7 +163,7 @@ fn decoded(problem: &Problem) -> usize {
 impl Framed {
     fn product<C: Stored>(&self, call: &mut Call<'_>) -> Result<(), KernelError> {
         let problem = Problem::of(call.case);
-        let Problem { m, n, k, .. } = problem;
+        let Problem { m, k, .. } = problem;
         let threads = if self.is_parallel { call.threads.max(1) } else { 1 };
         let each = self.idea.scratch(&problem);
         let scales = problem.m * problem.across();
@@ -180,31 +180,12 @@ impl Framed {
             activate(&problem, call.isa, call.inputs, call.pool, threads, activations)?;
         let right = call.inputs[problem.right()].rows::<F8E4m3>()?;
         let right_scales = call.inputs[problem.right() + 1].slice::<f32>()?;
-        let output = call.outputs[0].rows_mut::<C>()?;
+        let mut output = call.outputs[0].rows_mut::<C>()?;
         check(&problem, &right, right_scales, (output.rows(), output.cols()))?;
         let (isa, prepared) = (call.isa, call.prepared);
         let job = Job { isa, problem, left, left_scales, right, right_scales, prepared };
-        let scratch = RowsMut::from_slice(scratch, threads, each);
-        // SAFETY: neither view is used again while the handles are.
-        let (scratch, output) = unsafe { (scratch.share(), output.share()) };
-        let idea = self.idea;
-        call.pool.run(threads, &|index| {
-            let columns = split(n, threads, index, PANEL);
-            if columns.is_empty() || m == 0 {
-                return;
-            }
-            // SAFETY: each index takes the one row of its number; the columns lie in the output
-            // and do not meet.
-            let (mut own, block) = unsafe {
-                let corner = output.as_mut_ptr().add(columns.start);
-                let stride = output.row_stride();
-                (
-                    scratch.range_mut(index..index + 1),
-                    RowsMut::from_raw(corner, m, columns.len(), stride),
-                )
-            };
-            idea.multiply(&job, columns, block, own.row_mut(0));
-        });
+        let mut scratch = RowsMut::from_slice(scratch, threads, each);
+        parallel::share_out(self.idea, &job, call.pool, &mut scratch, &mut output);
         Ok(())
     }
 }

@@ -3,54 +3,33 @@
 //! Idea: the formula with the scales taken out of the sums of blocks. Per term 2 flops and a byte
 //! of each operand; codes are looked up in a table. One accumulator.
 
+use crate::blocks::made::Made;
 use crate::blocks::quantise::Step;
+use crate::blocks::scratch::elements_mut;
 use crate::blocks::stored::Stored;
 use crate::matmul_fp8_block::definition::Problem;
-use proofmark_contract::{Call, Kernel, KernelError, Unsupported};
-use proofmark_schema::{Case, DType, Isa};
+use proofmark_contract::{Call, KernelError};
+use proofmark_schema::DType;
 use proofmark_tensor::{F8E4m3, bf16};
 
 /// The kernel.
-#[derive(Debug)]
-pub(crate) struct Scalar;
-
-impl Kernel for Scalar {
-    fn name(&self) -> &'static str {
-        "scalar"
-    }
-
-    fn summary(&self) -> &'static str {
-        "plain loops, block by block"
-    }
-
-    fn isas(&self) -> &'static [Isa] {
-        &[Isa::Scalar]
-    }
-
-    fn supports(&self, _case: &Case, _isa: Isa) -> Result<(), Unsupported> {
-        Ok(())
-    }
-
-    /// A row of activations and its scales.
-    fn workspace_bytes(&self, case: &Case, _isa: Isa, _threads: usize) -> usize {
+pub(crate) static SCALAR: Made = Made {
+    // A row of activations and its scales.
+    workspace: |case, _, _| {
         let problem = Problem::of(case);
         (problem.k + problem.across()) * size_of::<f32>()
-    }
-
-    fn run(&self, call: &mut Call<'_>) -> Result<(), KernelError> {
-        match call.case.dtype {
-            DType::Bf16 => product::<bf16>(call),
-            _ => product::<f32>(call),
-        }
-    }
-}
+    },
+    ..Made::scalar("plain loops, block by block", |call| match call.case.dtype {
+        DType::Bf16 => product::<bf16>(call),
+        _ => product::<f32>(call),
+    })
+};
 
 fn product<C: Stored>(call: &mut Call<'_>) -> Result<(), KernelError> {
     let problem = Problem::of(call.case);
     let Problem { k, block, .. } = problem;
     let across = problem.across();
-    let workspace =
-        crate::blocks::gemm::elements_mut::<f32>(call.workspace, k + across, "workspace")?;
+    let workspace = elements_mut::<f32>(call.workspace, k + across, "workspace")?;
     let (codes, scales) = workspace.split_at_mut(k);
     let b = call.inputs[problem.right()].rows::<F8E4m3>()?;
     let right_scales = call.inputs[problem.right() + 1].slice::<f32>()?;

@@ -42,7 +42,7 @@ pub(super) fn dequantised<C: Stored>(
     mut output: RowsMut<'_, C>,
     scratch: &mut [f32],
 ) {
-    let (k, m) = (job.problem.k, job.problem.m);
+    let k = job.problem.k;
     let first = columns.start;
     for start in columns.clone().step_by(PANEL) {
         let own = start..columns.end.min(start + PANEL);
@@ -50,11 +50,7 @@ pub(super) fn dequantised<C: Stored>(
         let scales = right_scales(job, own.start);
         let (right, block) = (job.right.range(own.clone()), job.problem.block);
         dispatch(job.isa, Dequantise { right, scales, block, to: &mut *panel });
-        // SAFETY: the columns lie in the output, which is borrowed for as long as this view.
-        let output = unsafe {
-            let corner = output.as_mut_ptr().add(start - first);
-            RowsMut::from_raw(corner, m, own.len(), output.row_stride())
-        };
+        let output = output.columns(start - first..start - first + own.len());
         dispatch(
             job.isa,
             ScaledProducts::<f32, f32, C, false> {

@@ -5,40 +5,22 @@
 //! taken off. One instruction for 64 products, four times the widened ones. Registers: AVX-512
 //! 6 × 4 sums, AVX2 2 × 4.
 
-use super::{contract, whole};
-use proofmark_contract::{Call, Kernel, KernelError, Unsupported};
-use proofmark_schema::{Case, ErrorContract, Isa};
+use super::whole;
+use crate::blocks::made::Made;
+use proofmark_contract::Unsupported;
+use proofmark_schema::Isa;
 use proofmark_simd::has_byte_dot;
 
 /// The kernel.
-#[derive(Debug)]
-pub(crate) struct ByteDot;
-
-impl Kernel for ByteDot {
-    fn name(&self) -> &'static str {
-        "byte_dot"
-    }
-
-    fn summary(&self) -> &'static str {
-        "rows against rows by the instruction for products of bytes"
-    }
-
-    fn isas(&self) -> &'static [Isa] {
-        &[Isa::Avx2, Isa::Avx512]
-    }
-
-    fn supports(&self, _case: &Case, isa: Isa) -> Result<(), Unsupported> {
-        match has_byte_dot(isa) {
-            true => Ok(()),
-            false => Err(Unsupported(format!("this processor has no byte products for {isa}"))),
-        }
-    }
-
-    fn contract(&self, _case: &Case) -> ErrorContract {
-        contract()
-    }
-
-    fn run(&self, call: &mut Call<'_>) -> Result<(), KernelError> {
+pub(crate) static BYTE_DOT: Made = Made {
+    name: "byte_dot",
+    isas: &[Isa::Avx2, Isa::Avx512],
+    supports: |_, isa| match has_byte_dot(isa) {
+        true => Ok(()),
+        false => Err(Unsupported(format!("this processor has no byte products for {isa}"))),
+    },
+    ..Made::simd("rows against rows by the instruction for products of bytes", |call| {
         whole(call, true)
-    }
-}
+    })
+    .exact()
+};

@@ -7,17 +7,17 @@ mod scalar;
 mod simd;
 
 pub(super) use amx::Amx;
-pub(super) use byte_dot::ByteDot;
-pub(super) use parallel::Parallel;
-pub(super) use scalar::Scalar;
-pub(super) use simd::Simd;
+pub(super) use byte_dot::BYTE_DOT;
+pub(super) use parallel::PARALLEL;
+pub(super) use scalar::SCALAR;
+pub(super) use simd::SIMD;
 
 use super::definition::Problem;
 use crate::blocks::bytes::{RowProducts, Sums};
 use proofmark_contract::{Call, KernelError};
 use proofmark_schema::{ErrorContract, Isa, Reproducibility};
 use proofmark_simd::{dispatch, dispatch_byte_dot, has_byte_dot};
-use proofmark_tensor::{Rows, RowsMut, SharedRows, Tensor};
+use proofmark_tensor::{Rows, SharedRows, Tensor};
 use std::ops::Range;
 
 /// What every kernel promises: sums are exact and scaled in one order.
@@ -75,9 +75,9 @@ impl<'a> Operands<'a> {
         // SAFETY: the caller keeps blocks apart.
         unsafe {
             match self.output {
-                Output::Raw(output) => Sums::Raw(block(output, rows, columns)),
+                Output::Raw(output) => Sums::Raw(output.block_mut(rows, columns)),
                 Output::Scaled { output, left, right } => Sums::Scaled {
-                    output: block(output, rows.clone(), columns.clone()),
+                    output: output.block_mut(rows.clone(), columns.clone()),
                     left: &left[rows],
                     right: &right[columns],
                 },
@@ -101,24 +101,6 @@ impl<'a> Operands<'a> {
         } else {
             dispatch(isa, RowProducts::<false> { left, right, sums });
         }
-    }
-}
-
-/// Some rows and columns of an output.
-///
-/// # Safety
-/// No other block in use at the same time shares an element with this one.
-unsafe fn block<'a, T>(
-    output: SharedRows<'a, T>,
-    rows: Range<usize>,
-    columns: Range<usize>,
-) -> RowsMut<'a, T> {
-    assert!(rows.end <= output.rows() && columns.end <= output.cols(), "a block outside");
-    let at = rows.start * output.row_stride() + columns.start;
-    // SAFETY: the block lies in the output, as just checked, and is nobody else's.
-    unsafe {
-        let corner = output.as_mut_ptr().add(at);
-        RowsMut::from_raw(corner, rows.len(), columns.len(), output.row_stride())
     }
 }
 

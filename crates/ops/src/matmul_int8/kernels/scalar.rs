@@ -3,49 +3,27 @@
 //! Idea: the formula as it stands, one i32 sum for each element, in the order of the terms. Each
 //! term costs 2 operations and reads two bytes.
 
-use super::{Operands, contract};
+use super::Operands;
+use crate::blocks::made::Made;
 use crate::matmul_int8::definition::Problem;
-use proofmark_contract::{Call, Kernel, KernelError, Unsupported};
-use proofmark_schema::{Case, ErrorContract, Isa};
+use proofmark_contract::{Call, KernelError};
 
 /// The kernel.
-#[derive(Debug)]
-pub(crate) struct Scalar;
+pub(crate) static SCALAR: Made =
+    Made::scalar("three plain loops, one i32 sum for each element", run);
 
-impl Kernel for Scalar {
-    fn name(&self) -> &'static str {
-        "scalar"
-    }
-
-    fn summary(&self) -> &'static str {
-        "three plain loops, one i32 sum for each element"
-    }
-
-    fn isas(&self) -> &'static [Isa] {
-        &[Isa::Scalar]
-    }
-
-    fn supports(&self, _case: &Case, _isa: Isa) -> Result<(), Unsupported> {
-        Ok(())
-    }
-
-    fn contract(&self, _case: &Case) -> ErrorContract {
-        contract()
-    }
-
-    fn run(&self, call: &mut Call<'_>) -> Result<(), KernelError> {
-        let problem = Problem::of(call.case);
-        let operands = Operands::of(&problem, call.inputs, call.outputs)?;
-        // SAFETY: there is one block.
-        let mut sums = unsafe { operands.block(0..problem.m, 0..problem.n) };
-        for i in 0..problem.m {
-            let a = operands.left.row(i);
-            for j in 0..problem.n {
-                let terms = a.iter().zip(operands.right.row(j));
-                let sum = terms.map(|(&a, &b)| i32::from(a) * i32::from(b)).sum();
-                sums.put(i, j, &[sum]);
-            }
+fn run(call: &mut Call<'_>) -> Result<(), KernelError> {
+    let problem = Problem::of(call.case);
+    let operands = Operands::of(&problem, call.inputs, call.outputs)?;
+    // SAFETY: there is one block.
+    let mut sums = unsafe { operands.block(0..problem.m, 0..problem.n) };
+    for i in 0..problem.m {
+        let a = operands.left.row(i);
+        for j in 0..problem.n {
+            let terms = a.iter().zip(operands.right.row(j));
+            let sum = terms.map(|(&a, &b)| i32::from(a) * i32::from(b)).sum();
+            sums.put(i, j, &[sum]);
         }
-        Ok(())
     }
+    Ok(())
 }

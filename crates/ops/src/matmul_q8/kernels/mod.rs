@@ -4,22 +4,17 @@ mod parallel;
 mod scalar;
 mod simd;
 
-pub(super) use parallel::Parallel;
-pub(super) use scalar::Scalar;
-pub(super) use simd::Simd;
+pub(super) use parallel::PARALLEL;
+pub(super) use scalar::SCALAR;
+pub(super) use simd::SIMD;
 
 use super::definition::Problem;
 use crate::blocks::scaled::{ScaledProducts, Scales};
 use proofmark_contract::{Call, KernelError};
-use proofmark_schema::{ErrorContract, Isa, Reproducibility};
+use proofmark_schema::Isa;
 use proofmark_simd::dispatch;
 use proofmark_tensor::{Rows, RowsMut};
 use std::ops::Range;
-
-/// What vectors promise: terms are never split among threads.
-fn contract() -> ErrorContract {
-    ErrorContract { reproducibility: Reproducibility::ThreadInvariant, ..ErrorContract::default() }
-}
 
 /// What a call reads.
 #[derive(Clone, Copy)]

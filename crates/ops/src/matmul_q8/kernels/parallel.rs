@@ -4,10 +4,10 @@
 //! split, so the bits do not depend on the number of threads.
 
 use super::Inputs;
+use crate::blocks::made::Made;
 use crate::matmul_q8::definition::Problem;
-use proofmark_contract::{Call, Kernel, KernelError, Unsupported};
-use proofmark_schema::{Case, ErrorContract, Isa};
-use proofmark_tensor::{RowsMut, split};
+use proofmark_contract::{Call, KernelError};
+use proofmark_tensor::split;
 
 /// Products that keep a thread busy for longer than the pool's hand-over takes.
 const GRAIN: usize = 1 << 16;
@@ -16,56 +16,25 @@ const GRAIN: usize = 1 << 16;
 const TOGETHER: usize = 12;
 
 /// The kernel.
-#[derive(Debug)]
-pub(crate) struct Parallel;
+pub(crate) static PARALLEL: Made =
+    Made::parallel("the simd kernel on columns or rows of its own for each thread", run);
 
-impl Kernel for Parallel {
-    fn name(&self) -> &'static str {
-        "parallel"
-    }
-
-    fn summary(&self) -> &'static str {
-        "the simd kernel on columns or rows of its own for each thread"
-    }
-
-    fn isas(&self) -> &'static [Isa] {
-        &Isa::ALL
-    }
-
-    fn is_parallel(&self) -> bool {
-        true
-    }
-
-    fn supports(&self, _case: &Case, _isa: Isa) -> Result<(), Unsupported> {
-        Ok(())
-    }
-
-    fn contract(&self, _case: &Case) -> ErrorContract {
-        super::contract()
-    }
-
-    fn run(&self, call: &mut Call<'_>) -> Result<(), KernelError> {
-        let inputs = Inputs::of(call)?;
-        let Problem { m, n, k, .. } = inputs.problem;
-        let (isa, parts) = (call.isa, call.threads.min((m * n * k).div_ceil(GRAIN)).max(1));
-        let output = call.outputs[0].rows_mut::<f32>()?;
-        // SAFETY: the view is not used again while the handle is.
-        let output = unsafe { output.share() };
-        call.pool.run(parts, &|index| {
-            let (rows, columns) = if m > n {
-                (split(m, parts, index, TOGETHER), 0..n)
-            } else {
-                (0..m, split(n, parts, index, TOGETHER))
-            };
-            let at = rows.start * output.row_stride() + columns.start;
-            // SAFETY: the block lies in the output, which has `m` rows of `n`; blocks of
-            // different indices differ in rows or columns.
-            let own = unsafe {
-                let corner = output.as_mut_ptr().add(at);
-                RowsMut::from_raw(corner, rows.len(), columns.len(), output.row_stride())
-            };
-            inputs.multiply(isa, rows, columns, own);
-        });
-        Ok(())
-    }
+fn run(call: &mut Call<'_>) -> Result<(), KernelError> {
+    let inputs = Inputs::of(call)?;
+    let Problem { m, n, k, .. } = inputs.problem;
+    let (isa, parts) = (call.isa, call.threads.min((m * n * k).div_ceil(GRAIN)).max(1));
+    let output = call.outputs[0].rows_mut::<f32>()?;
+    // SAFETY: the view is not used again while the handle is.
+    let output = unsafe { output.share() };
+    call.pool.run(parts, &|index| {
+        let (rows, columns) = if m > n {
+            (split(m, parts, index, TOGETHER), 0..n)
+        } else {
+            (0..m, split(n, parts, index, TOGETHER))
+        };
+        // SAFETY: blocks of different indices differ in rows or columns.
+        let own = unsafe { output.block_mut(rows.clone(), columns.clone()) };
+        inputs.multiply(isa, rows, columns, own);
+    });
+    Ok(())
 }

@@ -5,38 +5,16 @@
 //! weight and one for each sum. Registers: AVX-512 6 × 4 sums, 4 weights, 1 activation.
 
 use super::Inputs;
-use proofmark_contract::{Call, Kernel, KernelError, Unsupported};
-use proofmark_schema::{Case, ErrorContract, Isa};
+use crate::blocks::made::Made;
+use proofmark_contract::{Call, KernelError};
 
 /// The kernel.
-#[derive(Debug)]
-pub(crate) struct Simd;
+pub(crate) static SIMD: Made =
+    Made::simd("rows against rows in vectors, weights decoded as they are loaded", run);
 
-impl Kernel for Simd {
-    fn name(&self) -> &'static str {
-        "simd"
-    }
-
-    fn summary(&self) -> &'static str {
-        "rows against rows in vectors, weights decoded as they are loaded"
-    }
-
-    fn isas(&self) -> &'static [Isa] {
-        &Isa::ALL
-    }
-
-    fn supports(&self, _case: &Case, _isa: Isa) -> Result<(), Unsupported> {
-        Ok(())
-    }
-
-    fn contract(&self, _case: &Case) -> ErrorContract {
-        super::contract()
-    }
-
-    fn run(&self, call: &mut Call<'_>) -> Result<(), KernelError> {
-        let inputs = Inputs::of(call)?;
-        let output = call.outputs[0].rows_mut::<f32>()?;
-        inputs.multiply(call.isa, 0..output.rows(), 0..output.cols(), output);
-        Ok(())
-    }
+fn run(call: &mut Call<'_>) -> Result<(), KernelError> {
+    let inputs = Inputs::of(call)?;
+    let output = call.outputs[0].rows_mut::<f32>()?;
+    inputs.multiply(call.isa, 0..output.rows(), 0..output.cols(), output);
+    Ok(())
 }

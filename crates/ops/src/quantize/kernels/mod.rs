@@ -6,16 +6,9 @@ mod sheet;
 mod simd;
 mod step;
 
-pub(super) use parallel::Parallel;
-pub(super) use scalar::Scalar;
-pub(super) use simd::Simd;
-
-use proofmark_schema::{ErrorContract, Reproducibility};
-
-/// What every kernel promises: results are defined to the bit, whatever the path and threads.
-fn contract() -> ErrorContract {
-    ErrorContract { reproducibility: Reproducibility::IsaInvariant, ..ErrorContract::default() }
-}
+pub(super) use parallel::PARALLEL;
+pub(super) use scalar::SCALAR;
+pub(super) use simd::SIMD;
 
 /// Evaluates `$body` with `$t` for the element type of a case and `$c` for that of its codes.
 macro_rules! with_types {

@@ -7,13 +7,13 @@
 use super::sheet::{Coded, Sheet};
 use super::simd::{Dequantise, Encode, Quantise, Ranges};
 use super::step::{Range, step};
-use super::{contract, with_types};
-use crate::blocks::gemm::elements_mut;
+use super::with_types;
+use crate::blocks::made::Made;
 use crate::blocks::quantise::Step;
+use crate::blocks::scratch::elements_mut;
 use crate::blocks::stored::Stored;
 use crate::quantize::definition::Plan;
-use proofmark_contract::{Call, Kernel, KernelError, Unsupported};
-use proofmark_schema::{Case, ErrorContract, Isa};
+use proofmark_contract::{Call, KernelError};
 use proofmark_simd::dispatch;
 use proofmark_tensor::{RowsMut, split};
 
@@ -24,46 +24,18 @@ const GRAIN: usize = 8192;
 const LINE: usize = 16;
 
 /// The kernel.
-#[derive(Debug)]
-pub(crate) struct Parallel;
+pub(crate) static PARALLEL: Made = Made {
+    workspace: |_, _, threads| threads.max(1) * LINE * size_of::<f32>(),
+    ..Made::parallel("the simd kernel on groups or rows of its own for each thread", run).exact()
+};
 
-impl Kernel for Parallel {
-    fn name(&self) -> &'static str {
-        "parallel"
-    }
-
-    fn summary(&self) -> &'static str {
-        "the simd kernel on groups or rows of its own for each thread"
-    }
-
-    fn isas(&self) -> &'static [Isa] {
-        &Isa::ALL
-    }
-
-    fn is_parallel(&self) -> bool {
-        true
-    }
-
-    fn supports(&self, _case: &Case, _isa: Isa) -> Result<(), Unsupported> {
-        Ok(())
-    }
-
-    fn contract(&self, _case: &Case) -> ErrorContract {
-        contract()
-    }
-
-    fn workspace_bytes(&self, _case: &Case, _isa: Isa, threads: usize) -> usize {
-        threads.max(1) * LINE * size_of::<f32>()
-    }
-
-    fn run(&self, call: &mut Call<'_>) -> Result<(), KernelError> {
-        let plan = Plan::of(call.case);
-        with_types!(call.case, T, C => match (plan.is_forward, plan.down) {
-            (false, _) => back::<T, C>(call),
-            (true, 1) => whole::<T, C>(call),
-            (true, _) => bands::<T, C>(call),
-        })
-    }
+fn run(call: &mut Call<'_>) -> Result<(), KernelError> {
+    let plan = Plan::of(call.case);
+    with_types!(call.case, T, C => match (plan.is_forward, plan.down) {
+        (false, _) => back::<T, C>(call),
+        (true, 1) => whole::<T, C>(call),
+        (true, _) => bands::<T, C>(call),
+    })
 }
 
 fn threads(call: &Call<'_>, plan: &Plan) -> usize {

@@ -5,50 +5,28 @@
 
 use super::sheet::{Coded, Sheet};
 use super::step::{Range, step};
-use super::{contract, with_types};
+use super::with_types;
+use crate::blocks::made::Made;
 use crate::blocks::quantise::Step;
 use crate::blocks::stored::Stored;
 use crate::quantize::definition::Plan;
-use proofmark_contract::{Call, Kernel, KernelError, Unsupported};
-use proofmark_schema::{Case, DType, ErrorContract, Isa};
+use proofmark_contract::{Call, KernelError};
+use proofmark_schema::DType;
 use proofmark_tensor::RowsMut;
 
 /// The kernel.
-#[derive(Debug)]
-pub(crate) struct Scalar;
+pub(crate) static SCALAR: Made = Made::scalar("plain loops, one element at a time", run);
 
-impl Kernel for Scalar {
-    fn name(&self) -> &'static str {
-        "scalar"
-    }
-
-    fn summary(&self) -> &'static str {
-        "plain loops, one element at a time"
-    }
-
-    fn isas(&self) -> &'static [Isa] {
-        &[Isa::Scalar]
-    }
-
-    fn supports(&self, _case: &Case, _isa: Isa) -> Result<(), Unsupported> {
-        Ok(())
-    }
-
-    fn contract(&self, _case: &Case) -> ErrorContract {
-        contract()
-    }
-
-    fn run(&self, call: &mut Call<'_>) -> Result<(), KernelError> {
-        with_types!(call.case, T, C => {
-            if Plan::of(call.case).is_forward {
-                quantise::<T, C>(Sheet::of(call)?);
-            } else {
-                let coded = Coded::<C>::of(call)?;
-                dequantise::<T, C>(coded, call.outputs[0].rows_mut()?);
-            }
-        });
-        Ok(())
-    }
+fn run(call: &mut Call<'_>) -> Result<(), KernelError> {
+    with_types!(call.case, T, C => {
+        if Plan::of(call.case).is_forward {
+            quantise::<T, C>(Sheet::of(call)?);
+        } else {
+            let coded = Coded::<C>::of(call)?;
+            dequantise::<T, C>(coded, call.outputs[0].rows_mut()?);
+        }
+    });
+    Ok(())
 }
 
 fn quantise<T: Stored, C: Stored>(mut sheet: Sheet<'_, T, C>) {

@@ -6,52 +6,30 @@
 
 use super::sheet::{Coded, Sheet};
 use super::step::{Range, step};
-use super::{contract, with_types};
+use super::with_types;
+use crate::blocks::made::Made;
 use crate::blocks::quantise::{Step, greatest};
 use crate::blocks::stored::Stored;
 use crate::quantize::definition::Plan;
-use proofmark_contract::{Call, Kernel, KernelError, Unsupported};
-use proofmark_schema::{Case, DType, ErrorContract, Isa};
+use proofmark_contract::{Call, KernelError};
+use proofmark_schema::DType;
 use proofmark_simd::{Body, dispatch};
 use proofmark_tensor::{Rows, RowsMut};
 
 /// The kernel.
-#[derive(Debug)]
-pub(crate) struct Simd;
+pub(crate) static SIMD: Made = Made::simd("each group's range and codes in vectors", run).exact();
 
-impl Kernel for Simd {
-    fn name(&self) -> &'static str {
-        "simd"
-    }
-
-    fn summary(&self) -> &'static str {
-        "each group's range and codes in vectors"
-    }
-
-    fn isas(&self) -> &'static [Isa] {
-        &Isa::ALL
-    }
-
-    fn supports(&self, _case: &Case, _isa: Isa) -> Result<(), Unsupported> {
-        Ok(())
-    }
-
-    fn contract(&self, _case: &Case) -> ErrorContract {
-        contract()
-    }
-
-    fn run(&self, call: &mut Call<'_>) -> Result<(), KernelError> {
-        let isa = call.isa;
-        with_types!(call.case, T, C => {
-            if Plan::of(call.case).is_forward {
-                dispatch(isa, Quantise::<T, C>(Sheet::of(call)?));
-            } else {
-                let coded = Coded::<C>::of(call)?;
-                dispatch(isa, Dequantise::<T, C> { coded, y: call.outputs[0].rows_mut()? });
-            }
-        });
-        Ok(())
-    }
+fn run(call: &mut Call<'_>) -> Result<(), KernelError> {
+    let isa = call.isa;
+    with_types!(call.case, T, C => {
+        if Plan::of(call.case).is_forward {
+            dispatch(isa, Quantise::<T, C>(Sheet::of(call)?));
+        } else {
+            let coded = Coded::<C>::of(call)?;
+            dispatch(isa, Dequantise::<T, C> { coded, y: call.outputs[0].rows_mut()? });
+        }
+    });
+    Ok(())
 }
 
 /// Every group of a sheet: its step, then its codes.

@@ -8,7 +8,6 @@ use crate::blocks::made::{Made, typed};
 use crate::blocks::stored::Stored;
 use crate::transpose::definition::Problem;
 use proofmark_contract::{Call, KernelError};
-use proofmark_schema::{Isa, Reproducibility};
 use proofmark_tensor::split;
 
 /// Elements that keep a thread busy for longer than the pool's hand-over takes (1.2 µs on the
@@ -18,15 +17,11 @@ const GRAIN: usize = 8192;
 const LINE: usize = 32;
 
 /// The kernel.
-pub(crate) static PARALLEL: Made = Made {
-    name: "parallel",
-    summary: "the simd kernel on a range of the rows of y for each thread",
-    isas: &Isa::ALL,
-    is_parallel: true,
-    reproducibility: Reproducibility::IsaInvariant,
-    workspace: |_| 0,
-    run: |call| typed!(call.case.dtype, run(call)),
-};
+pub(crate) static PARALLEL: Made =
+    Made::parallel("the simd kernel on a range of the rows of y for each thread", |call| {
+        typed!(call.case.dtype, run(call))
+    })
+    .exact();
 
 fn run<T: Stored>(call: &mut Call<'_>) -> Result<(), KernelError> {
     let problem = Problem::of(call.case);

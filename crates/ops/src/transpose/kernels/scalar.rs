@@ -7,18 +7,11 @@ use crate::blocks::made::{Made, typed};
 use crate::blocks::stored::Stored;
 use crate::transpose::definition::Problem;
 use proofmark_contract::{Call, KernelError};
-use proofmark_schema::{Isa, Reproducibility};
 
 /// The kernel.
-pub(crate) static SCALAR: Made = Made {
-    name: "scalar",
-    summary: "one element at a time, in the order of y",
-    isas: &[Isa::Scalar],
-    is_parallel: false,
-    reproducibility: Reproducibility::IsaInvariant,
-    workspace: |_| 0,
-    run: |call| typed!(call.case.dtype, run(call)),
-};
+pub(crate) static SCALAR: Made = Made::scalar("one element at a time, in the order of y", |call| {
+    typed!(call.case.dtype, run(call))
+});
 
 fn run<T: Stored>(call: &mut Call<'_>) -> Result<(), KernelError> {
     let Problem { m, n, .. } = Problem::of(call.case);

@@ -9,7 +9,7 @@ use crate::blocks::made::{Made, typed};
 use crate::blocks::stored::Stored;
 use crate::transpose::definition::Problem;
 use proofmark_contract::{Call, KernelError};
-use proofmark_schema::{Isa, Reproducibility};
+use proofmark_schema::Isa;
 use proofmark_simd::{Body, Simd, dispatch};
 use proofmark_tensor::{Rows, RowsMut};
 
@@ -21,15 +21,10 @@ const BLOCK: usize = 64;
 const LINE: usize = 64;
 
 /// The kernel.
-pub(crate) static SIMD: Made = Made {
-    name: "simd",
-    summary: "tiles of 8 by 8 in registers, line by line",
-    isas: &Isa::ALL,
-    is_parallel: false,
-    reproducibility: Reproducibility::IsaInvariant,
-    workspace: |_| 0,
-    run: |call| typed!(call.case.dtype, run(call)),
-};
+pub(crate) static SIMD: Made = Made::simd("tiles of 8 by 8 in registers, line by line", |call| {
+    typed!(call.case.dtype, run(call))
+})
+.exact();
 
 fn run<T: Stored>(call: &mut Call<'_>) -> Result<(), KernelError> {
     let problem = Problem::of(call.case);
