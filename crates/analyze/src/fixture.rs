@@ -60,6 +60,7 @@ pub(crate) fn timed(contender: &str, arm: u32, wall_ns: f64) -> Record {
             transcendentals: 0,
         },
         shape: ShapeRoles::default(),
+        uses: Vec::new(),
         judged: Judged::Proven {
             proof: proof(&case, &contender),
             performance: Some(Box::new(performance)),

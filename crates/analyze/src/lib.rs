@@ -8,9 +8,11 @@ mod findings;
 #[cfg(test)]
 mod fixture;
 pub mod metrics;
+mod step;
 mod winner;
 
 pub use band::Band;
 pub use findings::{exit_severity, findings};
 pub use metrics::{Better, METRICS, Metric};
+pub use step::{Side, Step, steps};
 pub use winner::{Winner, winner};

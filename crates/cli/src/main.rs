@@ -38,6 +38,8 @@ enum Command {
     Bench(Box<cmd::bench::Bench>),
     /// Decide which of two contenders, revisions or baselines is faster
     Compare(Box<cmd::compare::Compare>),
+    /// Measure what the runtime itself costs, beside targets
+    Costs(cmd::costs::Costs),
     /// Say whether this machine can be measured on
     Doctor(cmd::doctor::Doctor),
     /// List ops with their axes, attributes, kernels and sizes
@@ -54,6 +56,8 @@ enum Command {
     Peers(cmd::peers::Peers),
     /// Let the tool prove itself on this machine
     Selftest(cmd::selftest::Selftest),
+    /// List workloads, or make one from a model's description
+    Workload(cmd::workload::Workload),
     /// Run kernels on command; started by the other commands
     #[command(name = "__worker", hide = true)]
     Worker(cmd::worker::Worker),
@@ -74,6 +78,7 @@ fn main() -> ExitCode {
         Command::Baseline(command) => command.run(),
         Command::Bench(command) => command.run(),
         Command::Compare(command) => command.run(),
+        Command::Costs(command) => command.run(),
         Command::Doctor(command) => command.run(),
         Command::List(command) => command.run(),
         Command::Machine(command) => command.run(),
@@ -83,6 +88,7 @@ fn main() -> ExitCode {
         Command::Repro(command) => command.run(),
         Command::Selftest(command) => command.run(),
         Command::Worker(command) => command.run(),
+        Command::Workload(command) => command.run(),
     });
     match run {
         Ok(Ok(code)) => ExitCode::from(code),

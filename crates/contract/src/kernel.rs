@@ -27,6 +27,12 @@ pub trait Kernel: Send + Sync + 'static {
         false
     }
 
+    /// Whether on one thread it is another kernel of its op, so that it has no place in races of
+    /// one thread. A parallel kernel with an idea of its own is not.
+    fn is_serial_twin(&self) -> bool {
+        self.is_parallel()
+    }
+
     /// Whether it does this case on this path.
     ///
     /// # Errors

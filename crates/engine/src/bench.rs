@@ -285,6 +285,7 @@ pub(crate) fn record(
         isolation: "T1".to_owned(),
         work: entry.op.work(&item.case),
         shape: entry.op.shape_roles(&item.case),
+        uses: item.uses.clone(),
         judged,
     }
 }

@@ -6,6 +6,7 @@ mod arm;
 mod artefact;
 mod bench;
 mod compare;
+mod costs;
 mod coverage;
 mod error;
 mod event;
@@ -28,6 +29,7 @@ pub use arm::{Arm, Source};
 pub use artefact::{Here, Programs};
 pub use bench::Bench;
 pub use compare::{CompareRequest, Compared, compare};
+pub use costs::{Cost, CostUnit, TARGETS, Target, costs, read_targets};
 pub use coverage::{Covered, Known, coverage, keep_proofs};
 pub use error::EngineError;
 pub use event::{Event, Listener};
@@ -42,7 +44,9 @@ pub use suggest::nearest;
 pub use suite::{SIZES, Suite};
 pub use sweep::Sweep;
 pub use timing::{PLANTED, TimingRequest, loop_overheads, selftest_timing};
-pub use workload::WORKLOADS;
+pub use workload::{
+    CONTEXT, Model, ModelError, TOKENS, WORKLOADS, find as find_workload, models, read_config,
+};
 
 pub use proofmark_analyze::{exit_severity, findings};
 pub use proofmark_arena::Arena;

@@ -1,6 +1,6 @@
 //! From a request to a plan: every case with its field, before anything runs.
 
-use crate::workload::WORKLOADS;
+use crate::workload::{WORKLOADS, Wanted};
 use crate::{EngineError, Request, Roster, Suite, Sweep, find_op, ops, workload};
 use proofmark_contract::{Entry, Role, check_case, complete_case};
 use proofmark_schema::plan::{Absence, Item, Plan};
@@ -16,7 +16,7 @@ const EXAMINE_SECONDS: f64 = 0.05;
 pub fn plan(request: &Request) -> Result<Plan, EngineError> {
     let cases = chosen(request)?;
     let mut entries: Vec<&'static Entry> = Vec::new();
-    for (entry, _) in &cases {
+    for Wanted { entry, .. } in &cases {
         if !entries.iter().any(|known| known.op.name() == entry.op.name()) {
             entries.push(entry);
         }
@@ -35,10 +35,10 @@ pub fn plan(request: &Request) -> Result<Plan, EngineError> {
         let reason = format!("no contender has this name: see `proofmark {list}`");
         plan.absent.push(Absence { contender: pattern, case: "any".to_owned(), reason });
     }
-    for (entry, case) in cases {
-        for memory in memories(&mut plan, request, entry, &case) {
+    for wanted in cases {
+        for memory in memories(&mut plan, request, wanted.entry, &wanted.case) {
             for &threads in &request.threads {
-                add_item(&mut plan, &roster, entry, &case, threads, memory);
+                add_item(&mut plan, &roster, &wanted, threads, memory);
             }
         }
     }
@@ -57,11 +57,11 @@ pub fn plan(request: &Request) -> Result<Plan, EngineError> {
 /// # Errors
 /// As for [`plan`].
 pub fn cases(request: &Request) -> Result<Vec<Case>, EngineError> {
-    Ok(chosen(request)?.into_iter().map(|(_, case)| case).collect())
+    Ok(chosen(request)?.into_iter().map(|wanted| wanted.case).collect())
 }
 
 /// The cases with their ops: of a workload, or of the ops' own sweeps and sizes.
-fn chosen(request: &Request) -> Result<Vec<(&'static Entry, Case)>, EngineError> {
+fn chosen(request: &Request) -> Result<Vec<Wanted>, EngineError> {
     let entries = entries(request)?;
     if request.sweep.is_none()
         && request.size.is_none()
@@ -71,7 +71,8 @@ fn chosen(request: &Request) -> Result<Vec<(&'static Entry, Case)>, EngineError>
     }
     let mut all = Vec::new();
     for entry in entries {
-        all.extend(cases_of(entry, request)?.into_iter().map(|case| (entry, case)));
+        let alone = |case| Wanted { entry, case, uses: Vec::new() };
+        all.extend(cases_of(entry, request)?.into_iter().map(alone));
     }
     Ok(all)
 }
@@ -107,14 +108,8 @@ pub(crate) fn inapplicable(cache: Cache, entry: &Entry, case: &Case) -> Option<S
         .then(|| format!("`{op}` has no weights, so that {cache} does not apply: use cold"))
 }
 
-fn add_item(
-    plan: &mut Plan,
-    roster: &Roster,
-    entry: &'static Entry,
-    case: &Case,
-    threads: usize,
-    memory: Memory,
-) {
+fn add_item(plan: &mut Plan, roster: &Roster, wanted: &Wanted, threads: usize, memory: Memory) {
+    let Wanted { entry, case, uses } = wanted;
     let (field, absent) = roster.field(entry, case, threads);
     plan.absent.extend(absent.into_iter().map(|(who, reason)| Absence {
         contender: who.to_string(),
@@ -123,7 +118,8 @@ fn add_item(
     }));
     if !field.is_empty() {
         let index = plan.items.len() as u64;
-        plan.items.push(Item { index, case: case.clone(), field, threads, memory });
+        let (case, uses) = (case.clone(), uses.clone());
+        plan.items.push(Item { index, case, field, threads, memory, uses });
     }
 }
 

@@ -99,7 +99,7 @@ impl Roster {
     ) -> (Vec<ContenderId>, Vec<(ContenderId, String)>) {
         let (mut field, mut absent) = (Vec::new(), Vec::new());
         for (id, kernel, isa) in self.kernels(entry) {
-            if threads == 1 && kernel.is_parallel() && entry.kernels.len() > 1 {
+            if threads == 1 && kernel.is_serial_twin() && entry.kernels.len() > 1 {
                 absent.push((id, "one thread: it would only run its serial part".to_owned()));
                 continue;
             }

@@ -305,7 +305,7 @@ impl Examination<'_> {
 /// What the error of a contender with this contract is measured in, and what it may lose near
 /// zero. A flushed step is at most the least normal number, and at most so much larger in the
 /// result: a norm of small numbers divides by the root of its `eps`.
-pub(crate) fn measure(contract: &ErrorContract) -> Measure {
+pub fn measure(contract: &ErrorContract) -> Measure {
     const AMPLIFIED: f64 = 4096.0;
     let floor = match contract.underflow {
         Underflow::Gradual => 0.0,

@@ -19,7 +19,7 @@ mod subject;
 
 pub use certificate::{Certificate, certify};
 pub use compare::{Score, score};
-pub use examiner::{Depth, Examiner, Rules};
+pub use examiner::{Depth, Examiner, Rules, measure};
 pub use other_gates::{OTHER_GATES, OtherGate};
 pub use proven::{Entrant, Proven, Revealed, Seat};
 pub use selftest::{CorrectResult, MutantResult, try_correct, try_mutant};

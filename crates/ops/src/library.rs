@@ -6,7 +6,8 @@ use crate::blocks::slices::with_tensors;
 pub use crate::blocks::slices::{Slice, SliceMut};
 use proofmark_contract::{BadCase, Call, Entry, Kernel, KernelError, Signature, check_case};
 use proofmark_schema::{Case, DType, Isa};
-use proofmark_tensor::{AlignedBuffer, Pool};
+use proofmark_tensor::{Pool, Recycler};
+use std::cell::RefCell;
 
 /// Why a call from a program was not made.
 #[derive(Debug, thiserror::Error)]
@@ -59,16 +60,24 @@ pub fn run(
     let signature = check_case(entry.op, case)?;
     check_operands(&signature, inputs, outputs)?;
     let (kernel, isa) = choose(entry, case, threads)?;
-    let mut workspace = AlignedBuffer::new(kernel.workspace_bytes(case, isa, threads));
-    let mut prepared = AlignedBuffer::new(kernel.prepared_bytes(case, isa));
-    with_tensors(&signature, inputs, outputs, |inputs, outputs| {
-        let workspace = workspace.as_mut_slice();
+    let workspace_bytes = kernel.workspace_bytes(case, isa, threads);
+    let mut scratch = SCRATCH.with_borrow_mut(|kept| kept.take(workspace_bytes));
+    let done = with_tensors(&signature, inputs, outputs, |inputs, outputs| {
+        let workspace = &mut scratch.as_mut_slice()[..workspace_bytes];
         let threads = threads.max(1);
         let mut call = Call { case, isa, threads, pool, inputs, outputs, workspace, prepared: &[] };
-        kernel.prepare(&mut call, prepared.as_mut_slice())?;
-        call.prepared = prepared.as_slice();
         Ok(kernel.run(&mut call)?)
-    })
+    });
+    SCRATCH.with_borrow_mut(|kept| kept.give(scratch));
+    done
+}
+
+/// Bytes of scratch memory that a thread keeps for its next call.
+const KEPT_BYTES: usize = 64 << 20;
+
+thread_local! {
+    /// Scratch memory of calls from this thread.
+    static SCRATCH: RefCell<Recycler> = const { RefCell::new(Recycler::new(KEPT_BYTES)) };
 }
 
 fn check_operands(
@@ -94,12 +103,16 @@ fn check_operands(
     Ok(())
 }
 
-fn choose(
+/// The kernel that [`run`] takes for a case, and its path.
+///
+/// # Errors
+/// If there is none.
+pub fn choose(
     entry: &Entry,
     case: &Case,
     threads: usize,
 ) -> Result<(&'static dyn Kernel, Isa), LibraryError> {
-    let fitting = entry.kernels.iter().filter(|kernel| threads > 1 || !kernel.is_parallel());
+    let fitting = entry.kernels.iter().filter(|kernel| threads > 1 || !kernel.is_serial_twin());
     for &kernel in fitting {
         let paths = kernel.isas().iter().rev().copied();
         let usable = paths.filter(|&isa| proofmark_simd::available(isa));

@@ -19,6 +19,7 @@ pub fn flat_record(record: &Record) -> Value {
     put("batch_size", json!(record.shape.batch_size));
     put("sequence_length", json!(record.shape.sequence_length));
     put("tensor_dimension", json!(record.shape.tensor_dimension));
+    put("uses", json!(record.uses));
     put("dtype", json!(record.case.dtype.name()));
     put("threads", json!(record.threads));
     put("isa", isa(record));

@@ -3,6 +3,19 @@
 use crate::{Case, ContenderId, Memory};
 use serde::{Deserialize, Serialize};
 
+/// A place where a model has a case, and how many times it computes it for a step.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Use {
+    /// The model.
+    pub model: String,
+    /// Tokens of the step: 1 when it writes one after the other.
+    pub tokens: u64,
+    /// The layer's name within the model.
+    pub layer: String,
+    /// Times that a step has it.
+    pub times: u64,
+}
+
 /// One case with the contenders that meet on it.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Item {
@@ -17,6 +30,9 @@ pub struct Item {
     /// What caches and pages it is measured with.
     #[serde(default)]
     pub memory: Memory,
+    /// Where models have it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub uses: Vec<Use>,
 }
 
 /// Why somebody is not in the plan.

@@ -2,6 +2,7 @@
 
 use crate::conditions::Conditions;
 use crate::memory::{CacheState, PageState};
+use crate::plan::Use;
 use crate::probe::{Level, Unit};
 use crate::proof::Proof;
 use crate::quantity::Interval;
@@ -179,6 +180,9 @@ pub struct Record {
     pub work: Work,
     /// Sizes of the axes by role, for the flat records of tables.
     pub shape: ShapeRoles,
+    /// Where models have the case.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub uses: Vec<Use>,
     /// The verdict and what it permits.
     #[serde(flatten)]
     pub judged: Judged,

@@ -16,7 +16,9 @@ pub use bits::{Element, F8E4m3, F8E5m2, Overflow, decode, encode, round_all, rou
 pub use fill::{Fill, ParseFillError};
 pub use half::{bf16, f16};
 pub use layout::Layout;
-pub use memory::{Access, AlignedBuffer, Mapping, Placement, check_canary, memfd, write_canary};
+pub use memory::{
+    Access, AlignedBuffer, Mapping, Placement, Recycler, check_canary, memfd, write_canary,
+};
 pub use pool::{Pool, split};
 pub use random::{mix, philox4x32};
 pub use tensor::{Tensor, ViewError};

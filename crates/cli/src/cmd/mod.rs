@@ -3,6 +3,7 @@
 pub(crate) mod baseline;
 pub(crate) mod bench;
 pub(crate) mod compare;
+pub(crate) mod costs;
 pub(crate) mod doctor;
 pub(crate) mod list;
 pub(crate) mod machine;
@@ -12,6 +13,7 @@ pub(crate) mod replay;
 pub(crate) mod repro;
 pub(crate) mod selftest;
 pub(crate) mod worker;
+pub(crate) mod workload;
 
 use crate::output::{Failure, env};
 use proofmark_engine::{Arena, Arm, EngineError, Here, PeerShelf, Store, isa_cap};

@@ -207,6 +207,7 @@ fn plan(
         field: who.iter().map(|who| best_path(entry, who, request.cap)).collect(),
         threads: request.threads,
         memory: request.memory,
+        uses: Vec::new(),
     };
     Plan {
         format: FORMAT_VERSION,

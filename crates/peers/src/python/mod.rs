@@ -158,6 +158,11 @@ fn torch_supports(case: &Case) -> Result<(), &'static str> {
     if overflows && to_nan && case.word("format", "e4m3") == "e4m3" {
         return Err("its conversion to e4m3 saturates");
     }
+    // Seen with PyTorch 2.15 on AMX: the last pair of a row is read whole, which takes the first
+    // element of the row after, or what lies behind the operand.
+    if case.op == "matmul" && case.dtype == DType::Bf16 && case.size("k").unwrap_or(0) % 2 == 1 {
+        return Err("with an odd k it reads past the end of A");
+    }
     if case.op == "log_softmax" && case.dtype != DType::F32 {
         return Err("it rounds the logarithm of the sum to the element type on the way");
     }
@@ -167,14 +172,11 @@ fn torch_supports(case: &Case) -> Result<(), &'static str> {
     no_softmax_in_place(case)
 }
 
-/// Seen with PyTorch 2.15. Zeros for a row of NaN scores; NaN of +infinity by gelu; and in bf16 on
-/// AMX at m=131,n=2,k=61 and at b=2,m=31,n=32,k=129 an infinity in one row of A made NaN of the
-/// row before. Other odd k passed; which shapes are meant is not known.
+/// Seen with PyTorch 2.15: zeros for a row of NaN scores, and NaN of +infinity by gelu.
 fn torch_is_finite_only(case: &Case) -> bool {
-    let has_odd_sums = case.dtype == DType::Bf16 && case.size("k").unwrap_or(0) % 2 == 1;
     match case.op.as_str() {
         "attention" => true,
-        "matmul" => has_odd_sums || case.word("activation", "none") == "gelu",
+        "matmul" => case.word("activation", "none") == "gelu",
         _ => false,
     }
 }
@@ -441,8 +443,9 @@ mod tests {
         assert_eq!(done_by(case("silu", DType::F16)), [false, true, true, false]);
         assert_eq!(done_by(case("matmul", DType::Bf16)), [false, true, true, true]);
         let odd = case("matmul", DType::Bf16).axis("k", 61);
-        assert_eq!(done_by(odd.clone()), [false, true, true, true]);
-        assert!(PYTORCH.contract(&odd).finite_only && !JAX.contract(&odd).finite_only);
+        assert_eq!(done_by(odd), [false, false, false, true]);
+        let attention = case("attention", DType::F32);
+        assert!(PYTORCH.contract(&attention).finite_only, "zeros of NaN scores");
         let wide = word(case("matmul", DType::Bf16), "out", "f32");
         assert_eq!(done_by(wide), [false, false, false, true]);
         let torch = |op, dtype| PYTORCH.supports(&case(op, dtype)).is_ok();

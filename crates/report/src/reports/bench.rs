@@ -3,6 +3,7 @@
 use crate::document::{Cell, Column, Document, Emphasis};
 use crate::flat::{flat_record, metric};
 use crate::plain::{percent, ratio, threads, time};
+use crate::reports::step;
 use proofmark_analyze::{Band, Winner, winner};
 use proofmark_schema::finding::{Finding, Severity};
 use proofmark_schema::memory::state_word;
@@ -39,9 +40,11 @@ const BEST_PEER: usize = 5;
 /// The document of a bench, with who could not enter and why.
 pub fn bench(records: &[Record], findings: &[Finding], absent: &[Absence]) -> Document {
     let run = records.first().map(|record| record.run.as_str());
+    let steps = proofmark_analyze::steps(records);
     let data = json!({
         "run": run,
         "records": records.iter().map(flat_record).collect::<Vec<_>>(),
+        "steps": steps.iter().map(step::flat).collect::<Vec<_>>(),
         "findings": findings,
         "absent": absent,
     });
@@ -85,6 +88,7 @@ pub fn bench(records: &[Record], findings: &[Finding], absent: &[Absence]) -> Do
     if any_winner {
         document.note("* fastest: its interval stands clear of every other's");
     }
+    steps.iter().for_each(|step| step::push(&mut document, step));
     push_absences(&mut document, absent);
     push_findings(&mut document, records, findings);
     document
@@ -443,7 +447,7 @@ WRONG native/simd@avx512 on matmul:f32[b=1,m=64,n=32,k=63]: c[0,3,31] is 0, not 
         assert_eq!(data["run"], "r1");
         assert_eq!(data["records"][1], flat_record(&records[1]));
         assert_eq!(data["findings"][0]["severity"], "note");
-        assert_eq!(data.as_object().unwrap().len(), 4);
+        assert_eq!(data.as_object().unwrap().len(), 5);
     }
 
     #[test]

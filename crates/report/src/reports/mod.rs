@@ -5,6 +5,7 @@
 mod baseline;
 mod bench;
 mod compare;
+mod costs;
 mod coverage;
 mod doctor;
 mod list;
@@ -14,11 +15,13 @@ mod plan;
 mod probe;
 mod prove;
 mod selftest;
+mod step;
 mod timing;
 
 pub use baseline::baseline;
 pub use bench::bench;
 pub use compare::{ComparedArms, compare};
+pub use costs::{CostRow, costs};
 pub use coverage::{CoverageRow, coverage};
 pub use doctor::{DoctorCheck, doctor};
 pub use list::{ListedAxis, ListedKernel, ListedOp, ListedSize, list};

@@ -70,6 +70,7 @@ mod tests {
                 field: vec!["native/scalar@scalar".parse().unwrap()],
                 threads: 1,
                 memory: Memory { cache: Cache::Cold, ..Memory::default() },
+                uses: Vec::new(),
             }],
             absent: vec![Absence {
                 contender: "peer/pytorch".to_owned(),

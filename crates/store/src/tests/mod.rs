@@ -39,6 +39,7 @@ fn plan(items: u64) -> Plan {
         field: vec![contender()],
         threads: 1,
         memory: Memory::default(),
+        uses: Vec::new(),
     };
     Plan {
         format: FORMAT_VERSION,
@@ -158,6 +159,7 @@ fn record(item: u64) -> Record {
         isolation: "T1".to_owned(),
         work: Work::default(),
         shape: ShapeRoles::default(),
+        uses: Vec::new(),
         judged: Judged::Proven { proof: proof(), performance: Some(Box::new(performance)) },
     }
 }

@@ -9,6 +9,43 @@ pub(super) struct Format {
     pub(super) min_exponent: i32,
 }
 
+impl Format {
+    /// Bits of a double that are dropped.
+    const fn shift(self) -> u32 {
+        53 - self.precision
+    }
+
+    /// The bits of the least double that is rounded as a normal number.
+    const fn least(self) -> u64 {
+        ((1023 + self.min_exponent) as u64) << 52
+    }
+
+    /// Whether doubles of these bits are zeros, or normal numbers with one to spare above: what
+    /// [`Format::rounded`] and [`Format::plain_code`] are for. IEEE's exponents are symmetric.
+    #[inline]
+    pub(super) const fn is_plain(self, bits: u64) -> bool {
+        let magnitude = bits & (u64::MAX >> 1);
+        let most = ((1023 - self.min_exponent) as u64) << 52;
+        (magnitude >= self.least()) & (magnitude < most) | (magnitude == 0)
+    }
+
+    /// A plain double rounded to nearest, ties to even; no branch, so that loops are vectorised.
+    #[inline]
+    pub(super) const fn rounded(self, bits: u64) -> u64 {
+        let last = (bits >> self.shift()) & 1;
+        (bits + ((1 << (self.shift() - 1)) - 1) + last) & (u64::MAX << self.shift())
+    }
+
+    /// The code of a plain double without its sign.
+    #[inline]
+    pub(super) const fn plain_code(self, bits: u64) -> u32 {
+        let rounded = self.rounded(bits & (u64::MAX >> 1));
+        // One less than the exponent's offset, because the least normal number's field is 1.
+        let offset = self.least() - (1 << 52);
+        if rounded == 0 { 0 } else { ((rounded - offset) >> self.shift()) as u32 }
+    }
+}
+
 pub(super) const F16: Format = Format { precision: 11, min_exponent: -14 };
 pub(super) const BF16: Format = Format { precision: 8, min_exponent: -126 };
 pub(super) const F8E4M3: Format = Format { precision: 4, min_exponent: -6 };

@@ -85,6 +85,10 @@ impl Kernel for Amx {
         true
     }
 
+    fn is_serial_twin(&self) -> bool {
+        false
+    }
+
     fn supports(&self, case: &Case, _isa: Isa) -> Result<(), Unsupported> {
         if case.dtype != DType::Bf16 {
             return Err(Unsupported(format!("tiles take bf16, not {}", case.dtype)));

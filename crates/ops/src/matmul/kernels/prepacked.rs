@@ -30,6 +30,10 @@ impl Kernel for Prepacked {
         true
     }
 
+    fn is_serial_twin(&self) -> bool {
+        false
+    }
+
     fn supports(&self, case: &Case, _isa: Isa) -> Result<(), Unsupported> {
         blocked::has_one_weight(case)
     }

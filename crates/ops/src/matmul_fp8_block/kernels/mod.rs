@@ -114,6 +114,10 @@ impl Kernel for Framed {
         self.is_parallel
     }
 
+    fn is_serial_twin(&self) -> bool {
+        self.idea == Idea::Best
+    }
+
     fn supports(&self, _case: &Case, _isa: Isa) -> Result<(), Unsupported> {
         if self.idea == Idea::Amx && !tile::available(tile::Product::Bf16) {
             return Err(Unsupported("this processor has no AMX tiles for bf16".to_owned()));

@@ -37,6 +37,10 @@ impl Kernel for Amx {
         true
     }
 
+    fn is_serial_twin(&self) -> bool {
+        false
+    }
+
     fn supports(&self, _case: &Case, _isa: Isa) -> Result<(), Unsupported> {
         match available(Product::I8) {
             true => Ok(()),

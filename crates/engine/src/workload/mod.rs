@@ -1,0 +1,175 @@
+//! Workloads: cases over several ops, by name, from a file of lines, or captured from a program.
+
+mod captured;
+mod config;
+mod gguf;
+mod line;
+mod model;
+
+pub use config::{models, read_config};
+pub use model::{Model, ModelError};
+
+use crate::{EngineError, Request};
+use proofmark_contract::Entry;
+use proofmark_schema::Case;
+use proofmark_schema::plan::Use;
+use std::path::Path;
+
+/// The workloads that are always here.
+pub const WORKLOADS: &[(&str, &str)] = &[
+    ("transformer", include_str!("../../../../suites/transformer.txt")),
+    ("seeds/000", include_str!("../../../../suites/seeds/000.txt")),
+    ("seeds/004", include_str!("../../../../suites/seeds/004.txt")),
+];
+
+/// Tokens of a model's steps, and tokens before one that is written, where nothing else is said.
+pub const TOKENS: &[u64] = &[1, 128];
+/// See [`TOKENS`].
+pub const CONTEXT: u64 = 1024;
+
+/// Files that include one another may do so to this depth.
+const DEEPEST: usize = 8;
+
+/// A case that is asked for, and where models have it.
+pub(crate) struct Wanted {
+    pub(crate) entry: &'static Entry,
+    pub(crate) case: Case,
+    pub(crate) uses: Vec<Use>,
+}
+
+/// The workload or model of that name, else the file of that path; nothing if neither exists.
+///
+/// # Errors
+/// If a file exists and cannot be read.
+pub fn find(name: &str) -> Result<Option<String>, EngineError> {
+    if let Some((_, text)) = WORKLOADS.iter().find(|(known, _)| *known == name) {
+        return Ok(Some((*text).to_owned()));
+    }
+    if let Some(model) = models().iter().find(|model| model.name == name) {
+        return Ok(Some(model.lines("f32,bf16", TOKENS, CONTEXT)));
+    }
+    let path = Path::new(name);
+    if !path.is_file() {
+        return Ok(None);
+    }
+    let unread = |error: std::io::Error| broken(name, 0, error.to_string());
+    std::fs::read_to_string(path).map(Some).map_err(unread)
+}
+
+/// The cases of a workload, of the ops and element types that are asked for; each once, with all
+/// its uses.
+///
+/// # Errors
+/// The first line that is not of the form, or whose case an op does not have.
+pub(crate) fn cases(request: &Request, text: &str) -> Result<Vec<Wanted>, EngineError> {
+    let mut all = Vec::new();
+    gather(&request.suite, text, 0, &mut all)?;
+    let mut once: Vec<Wanted> = Vec::new();
+    for wanted in all {
+        let case = &wanted.case;
+        let by_op = request.ops.is_empty() || request.ops.contains(&case.op);
+        if !by_op || !request.dtypes.is_empty() && !request.dtypes.contains(&case.dtype) {
+            continue;
+        }
+        match once.iter_mut().find(|known| known.case == *case) {
+            Some(known) => wanted.uses.into_iter().for_each(|one| add_use(&mut known.uses, one)),
+            None => once.push(wanted),
+        }
+    }
+    Ok(once)
+}
+
+/// Adds a use; the same layer of the same step is counted on.
+fn add_use(uses: &mut Vec<Use>, one: Use) {
+    let is_same = |known: &&mut Use| {
+        (&known.model, known.tokens, &known.layer) == (&one.model, one.tokens, &one.layer)
+    };
+    match uses.iter_mut().find(is_same) {
+        Some(known) => known.times += one.times,
+        None => uses.push(one),
+    }
+}
+
+fn gather(name: &str, text: &str, depth: usize, all: &mut Vec<Wanted>) -> Result<(), EngineError> {
+    for (number, line) in (1..).zip(text.lines()) {
+        let at = |reason: String| broken(name, number, reason);
+        let line = line.trim();
+        if line.starts_with('{') {
+            all.push(captured::of_line(line).map_err(|error| at(words(&error)))?);
+            continue;
+        }
+        let line = line.split('#').next().unwrap_or_default().trim();
+        if let Some(other) = line.strip_prefix("include ") {
+            let other = other.trim();
+            let text = find(other)?.filter(|_| depth < DEEPEST).ok_or_else(|| {
+                at(format!("there is no workload or file `{other}`, or it includes itself"))
+            })?;
+            gather(other, &text, depth + 1, all)?;
+        } else if !line.is_empty() {
+            all.extend(line::of_line(line).map_err(|error| at(words(&error)))?);
+        }
+    }
+    Ok(())
+}
+
+/// An error with what to do about it.
+fn words(error: &EngineError) -> String {
+    error.hint().map_or_else(|| error.to_string(), |hint| format!("{error} ({hint})"))
+}
+
+fn broken(name: &str, line: usize, reason: String) -> EngineError {
+    EngineError::Workload { name: name.to_owned(), line, reason }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn all_of(text: &str) -> Result<Vec<Wanted>, EngineError> {
+        let mut all = Vec::new();
+        gather("here", text, 0, &mut all).map(|()| all)
+    }
+
+    #[test]
+    fn every_workload_here_is_whole() {
+        for (name, text) in WORKLOADS {
+            let all = all_of(text).unwrap_or_else(|error| panic!("{name}: {error}"));
+            assert!(!all.is_empty(), "{name}");
+        }
+    }
+
+    #[test]
+    fn every_model_here_is_a_workload() {
+        let models = models();
+        assert!(models.len() > 20);
+        for model in models {
+            let text = find(&model.name).unwrap().expect("a model has a workload");
+            let all = all_of(&text).unwrap_or_else(|error| panic!("{}: {error}", model.name));
+            assert!(all.len() > 20, "{}", model.name);
+        }
+    }
+
+    #[test]
+    fn a_workload_may_include_another_and_not_itself() {
+        assert!(!all_of("include transformer").unwrap().is_empty());
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("self.txt");
+        std::fs::write(&file, format!("include {}", file.display())).unwrap();
+        let text = std::fs::read_to_string(&file).unwrap();
+        let told = all_of(&text).err().unwrap().to_string();
+        assert!(told.contains("includes itself"), "{told}");
+    }
+
+    #[test]
+    fn uses_of_the_same_layer_are_counted_and_others_kept_apart() {
+        let one = |layer: &str, times| Use {
+            model: "m".to_owned(),
+            tokens: 1,
+            layer: layer.to_owned(),
+            times,
+        };
+        let mut uses = Vec::new();
+        [one("q", 2), one("k", 1), one("q", 3)].into_iter().for_each(|u| add_use(&mut uses, u));
+        assert_eq!(uses, [one("q", 5), one("k", 1)]);
+    }
+}
