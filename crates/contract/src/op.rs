@@ -139,6 +139,12 @@ pub trait Op: Send + Sync + 'static {
         Portfolio::standard(signature)
     }
 
+    /// Gives operands that must have structure (row pointers, indices) their values; called after
+    /// every filling, which has left in them what their own fill says.
+    fn structure(&self, case: &Case, seed: u64, inputs: &mut Values) {
+        let _ = (case, seed, inputs);
+    }
+
     /// Which special values are planted.
     fn specials(&self, case: &Case, signature: &Signature) -> Specials;
 

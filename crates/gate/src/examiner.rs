@@ -202,7 +202,8 @@ impl Examination<'_> {
         if let Some((_, _, inputs)) = known {
             return Rc::clone(inputs);
         }
-        let inputs = Rc::new(values(self.signature, filling, seed));
+        let (op, case) = (self.by.op, self.case);
+        let inputs = Rc::new(values(op, case, self.signature, filling, seed));
         kept.truncate(KEPT - 1);
         kept.insert(0, (filling.clone(), seed, Rc::clone(&inputs)));
         inputs

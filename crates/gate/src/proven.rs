@@ -113,7 +113,7 @@ impl<'a> Proven<'a> {
     pub fn reveal(&self, seed: u64) -> Revealed {
         let portfolio = self.op.portfolio(self.case(), &self.signature);
         let filling = portfolio.zero_mean.first().expect("a portfolio has zero-mean fills");
-        let inputs = values(&self.signature, filling, seed);
+        let inputs = values(self.op, self.case(), &self.signature, filling, seed);
         Revealed { inputs, expected: OnceLock::new() }
     }
 

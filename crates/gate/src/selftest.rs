@@ -120,7 +120,7 @@ fn show_case(
     let portfolio = op.portfolio(case, &signature);
     let fillings = portfolio.exact.iter().chain(&portfolio.zero_mean).chain(&portfolio.structured);
     for (n, filling) in fillings.enumerate() {
-        let inputs = values(&signature, filling, rules.seed ^ n as u64);
+        let inputs = values(op, case, &signature, filling, rules.seed ^ n as u64);
         let outputs = subject.run(&inputs)?;
         for (k, got) in outputs.values.iter().enumerate() {
             let dtype = signature.outputs()[k].dtype;

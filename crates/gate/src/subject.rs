@@ -1,7 +1,7 @@
 //! The contender under examination: a worker, its operands, and one judged run at a time.
 
 use proofmark_arena::{Arena, Batch, Fault, Loaded, OperandPlan, Ran, Spawn, Worker};
-use proofmark_contract::{Filling, Role, Signature, Values};
+use proofmark_contract::{Filling, Op, Role, Signature, Values};
 use proofmark_schema::{Case, ContenderId, Pages, Underflow};
 use proofmark_tensor::{Layout, Placement};
 use std::borrow::Cow;
@@ -164,7 +164,13 @@ impl<'a> Subject<'a> {
 }
 
 /// The values a filling gives the operands of a case: those of a run before it is made.
-pub(crate) fn values(signature: &Signature, filling: &Filling, seed: u64) -> Values {
+pub(crate) fn values(
+    op: &dyn Op,
+    case: &Case,
+    signature: &Signature,
+    filling: &Filling,
+    seed: u64,
+) -> Values {
     let fill = |(i, operand): (usize, &proofmark_contract::Operand)| {
         if operand.role == Role::Output {
             return Vec::new();
@@ -173,7 +179,10 @@ pub(crate) fn values(signature: &Signature, filling: &Filling, seed: u64) -> Val
         let shape = (layout.rows(), layout.cols());
         filling.fills[i].values(operand.dtype, seed, i as u64, shape)
     };
-    Values { tensors: signature.operands().iter().enumerate().map(fill).collect() }
+    let mut values =
+        Values { tensors: signature.operands().iter().enumerate().map(fill).collect() };
+    op.structure(case, seed, &mut values);
+    values
 }
 
 /// Rounds changed values to their element types, as memory would.

@@ -4,21 +4,31 @@ pub mod add_rms_norm;
 pub mod attention;
 pub mod blocks;
 pub mod cast;
+pub mod conv;
+pub mod cross_entropy;
 pub mod dot;
+pub mod dropout;
 pub mod elementwise;
+pub mod fft;
 mod flawed;
 pub mod layer_norm;
+pub mod layer_norm_grad;
 pub mod library;
 pub mod log_softmax;
 pub mod matmul;
 pub mod matmul_fp8_block;
 pub mod matmul_int8;
 pub mod matmul_q8;
+pub mod mse;
 pub mod qk_norm;
 pub mod quantize;
+pub mod reduce;
 pub mod rms_norm;
+pub mod rnn;
 pub mod rope;
 pub mod softmax;
+pub mod softmax_grad;
+pub mod sparse;
 pub mod transpose;
 
 use proofmark_contract::Entry;
@@ -28,24 +38,38 @@ use proofmark_contract::Entry;
 pub static OPS: &[&Entry] = &[
     &elementwise::ADD,
     &add_rms_norm::ENTRY,
+    &reduce::ARGMAX,
     &attention::ENTRY,
     &elementwise::AXPY,
     &cast::ENTRY,
+    &conv::CONV1D,
+    &conv::CONV2D,
+    &sparse::COO_TO_CSR,
+    &cross_entropy::ENTRY,
+    &sparse::CSR_TO_COO,
     &quantize::DEQUANTIZE_FP8,
     &quantize::DEQUANTIZE_INT8,
     &elementwise::DIV,
     &dot::ENTRY,
+    &dropout::ENTRY,
     &elementwise::EXP,
+    &fft::ENTRY,
     &elementwise::GEGLU,
     &elementwise::GELU,
     &elementwise::GELU_QUICK,
     &elementwise::GELU_TANH,
+    &rnn::GRU,
     &layer_norm::ENTRY,
+    &layer_norm_grad::ENTRY,
     &log_softmax::ENTRY,
+    &rnn::LSTM,
     &matmul::ENTRY,
     &matmul_fp8_block::ENTRY,
     &matmul_int8::ENTRY,
     &matmul_q8::ENTRY,
+    &reduce::MAX,
+    &reduce::MEAN,
+    &mse::ENTRY,
     &elementwise::MUL,
     &qk_norm::ENTRY,
     &quantize::QUANTIZE_FP8,
@@ -56,10 +80,15 @@ pub static OPS: &[&Entry] = &[
     &elementwise::SIGMOID,
     &elementwise::SILU,
     &softmax::ENTRY,
+    &softmax_grad::ENTRY,
+    &sparse::SPMM,
+    &sparse::SPMV,
     &elementwise::SUB,
+    &reduce::SUM,
     &elementwise::SWIGLU,
     &elementwise::TANH,
     &transpose::ENTRY,
+    &reduce::VARIANCE,
 ];
 
 /// The op of that name.

@@ -6,7 +6,7 @@ use crate::blocks::slices::with_tensors;
 pub use crate::blocks::slices::{Slice, SliceMut};
 use proofmark_contract::{BadCase, Call, Entry, Kernel, KernelError, Signature, check_case};
 use proofmark_schema::{Case, DType, Isa};
-use proofmark_tensor::{Pool, Recycler};
+use proofmark_tensor::{AlignedBuffer, Pool, Recycler};
 use std::cell::RefCell;
 
 /// Why a call from a program was not made.
@@ -59,7 +59,7 @@ pub fn run(
 ) -> Result<(), LibraryError> {
     let signature = check_case(entry.op, case)?;
     check_operands(&signature, inputs, outputs)?;
-    let (kernel, isa) = choose(entry, case, threads)?;
+    let (kernel, isa) = chosen(entry, case, threads, false)?;
     let workspace_bytes = kernel.workspace_bytes(case, isa, threads);
     let mut scratch = SCRATCH.with_borrow_mut(|kept| kept.take(workspace_bytes));
     let done = with_tensors(&signature, inputs, outputs, |inputs, outputs| {
@@ -78,6 +78,72 @@ const KEPT_BYTES: usize = 64 << 20;
 thread_local! {
     /// Scratch memory of calls from this thread.
     static SCRATCH: RefCell<Recycler> = const { RefCell::new(Recycler::new(KEPT_BYTES)) };
+}
+
+/// A kernel made ready for a case, for many calls: of ops whose preparation reads no operand.
+#[derive(Debug)]
+pub(crate) struct Planned {
+    entry: &'static Entry,
+    kernel: Ready,
+    case: Case,
+    threads: usize,
+    workspace: AlignedBuffer,
+    prepared: AlignedBuffer,
+}
+
+/// A kernel and its path.
+struct Ready(&'static dyn Kernel, Isa);
+
+impl std::fmt::Debug for Ready {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{}@{}", self.0.name(), self.1)
+    }
+}
+
+impl Planned {
+    /// Picks the kernel and lets it prepare itself.
+    pub(crate) fn new(
+        entry: &'static Entry,
+        case: Case,
+        pool: &Pool,
+        threads: usize,
+    ) -> Result<Planned, LibraryError> {
+        check_case(entry.op, &case)?;
+        let (kernel, isa) = chosen(entry, &case, threads, true)?;
+        let mut workspace = AlignedBuffer::new(kernel.workspace_bytes(&case, isa, threads));
+        let mut prepared = AlignedBuffer::new(kernel.prepared_bytes(&case, isa));
+        let threads = threads.max(1);
+        let mut call = Call {
+            case: &case,
+            isa,
+            threads,
+            pool,
+            inputs: &[],
+            outputs: &mut [],
+            workspace: workspace.as_mut_slice(),
+            prepared: &[],
+        };
+        kernel.prepare(&mut call, prepared.as_mut_slice())?;
+        Ok(Planned { entry, kernel: Ready(kernel, isa), case, threads, workspace, prepared })
+    }
+
+    /// One call.
+    pub(crate) fn run(
+        &mut self,
+        inputs: &[Slice<'_>],
+        outputs: &mut [SliceMut<'_>],
+        pool: &Pool,
+    ) -> Result<(), LibraryError> {
+        let signature = check_case(self.entry.op, &self.case)?;
+        check_operands(&signature, inputs, outputs)?;
+        with_tensors(&signature, inputs, outputs, |inputs, outputs| {
+            let Ready(kernel, isa) = self.kernel;
+            let (case, threads) = (&self.case, self.threads);
+            let (workspace, prepared) = (self.workspace.as_mut_slice(), self.prepared.as_slice());
+            let mut call = Call { case, isa, threads, pool, inputs, outputs, workspace, prepared };
+            Ok(kernel.run(&mut call)?)
+        })
+    }
 }
 
 fn check_operands(
@@ -112,12 +178,22 @@ pub fn choose(
     case: &Case,
     threads: usize,
 ) -> Result<(&'static dyn Kernel, Isa), LibraryError> {
+    chosen(entry, case, threads, false)
+}
+
+fn chosen(
+    entry: &Entry,
+    case: &Case,
+    threads: usize,
+    may_prepare: bool,
+) -> Result<(&'static dyn Kernel, Isa), LibraryError> {
     let fitting = entry.kernels.iter().filter(|kernel| threads > 1 || !kernel.is_serial_twin());
     for &kernel in fitting {
         let paths = kernel.isas().iter().rev().copied();
         let usable = paths.filter(|&isa| proofmark_simd::available(isa));
         for isa in usable {
-            if kernel.prepared_bytes(case, isa) == 0 && kernel.supports(case, isa).is_ok() {
+            let is_ready = may_prepare || kernel.prepared_bytes(case, isa) == 0;
+            if is_ready && kernel.supports(case, isa).is_ok() {
                 return Ok((kernel, isa));
             }
         }

@@ -1,7 +1,7 @@
 //! Libraries with the C interface of BLAS: OpenBLAS, MKL, BLIS.
 
 use crate::open::Open;
-use crate::{Called, Found, Peer, Ready, Source, vectors};
+use crate::{Called, Found, Peer, Ready, Source, fftw, vectors};
 use proofmark_contract::{Call, KernelError, Signature, Unsupported};
 use proofmark_schema::{Case, DType, Receipt};
 use proofmark_tensor::Tensor;
@@ -21,6 +21,8 @@ pub(crate) struct Blas {
     environment: &'static [(&'static str, &'static str)],
     /// Whether it multiplies bf16 into f32.
     has_bf16: bool,
+    /// What it has an equal of.
+    ops: &'static [&'static str],
     /// Opened before it, where it needs another library's symbols.
     before: &'static [&'static str],
     introduce: fn(&Open) -> Result<Introduced, String>,
@@ -46,6 +48,7 @@ pub(crate) const OPENBLAS: Blas = Blas {
     // Idle threads sleep at once instead of after 2^26 cycles.
     environment: &[("OPENBLAS_THREAD_TIMEOUT", "4")],
     has_bf16: false,
+    ops: &["matmul", "dot", "axpy"],
     before: &[],
     introduce: introduce_openblas,
 };
@@ -57,6 +60,7 @@ pub(crate) const MKL: Blas = Blas {
     system_names: &["libmkl_rt.so.3", "libmkl_rt.so.2", "libmkl_rt.so"],
     environment: &[("MKL_THREADING_LAYER", "INTEL"), ("MKL_INTERFACE_LAYER", "LP64")],
     has_bf16: true,
+    ops: &["matmul", "dot", "axpy", "fft"],
     before: &["libiomp5.so"],
     introduce: introduce_mkl,
 };
@@ -73,6 +77,7 @@ pub(crate) const BLIS: Blas = Blas {
     ],
     environment: &[],
     has_bf16: false,
+    ops: &["matmul", "dot", "axpy"],
     before: &[],
     introduce: introduce_blis,
 };
@@ -87,7 +92,7 @@ impl Peer for Blas {
     }
 
     fn ops(&self) -> &'static [&'static str] {
-        &["matmul", "dot", "axpy"]
+        self.ops
     }
 
     fn source(&self) -> Source {
@@ -103,6 +108,9 @@ impl Peer for Blas {
     }
 
     fn supports(&self, case: &Case) -> Result<(), Unsupported> {
+        if case.op == "fft" {
+            return fftw::supports(case);
+        }
         if case.op == "axpy" && case.flag("inplace", false) {
             return Err(Unsupported("it overwrites y, not x".to_owned()));
         }
@@ -136,19 +144,29 @@ impl Peer for Blas {
         (introduced.set_threads)(threads);
         let Introduced { wide, prefix, suffix, .. } = introduced;
         let name = |routine: &str| format!("{prefix}cblas_{routine}{suffix}");
+        let receipt = Receipt {
+            version: introduced.version,
+            build: introduced.build,
+            isa: introduced.isa,
+            device: "cpu".to_owned(),
+            ..Receipt::default()
+        };
+        if case.op == "fft" {
+            let (run, empty, set) = fftw::transforming(&library, &library, case, threads)?;
+            let set_threads: Box<dyn Fn(usize)> = Box::new(move |threads| {
+                (introduced.set_threads)(threads);
+                set(threads);
+            });
+            let (set_threads, empty) = (Some(set_threads), Some(empty));
+            return Ok(Ready { receipt, set_threads, run, settle: None, empty });
+        }
         let (run, empty) = match (case.op.as_str(), wide) {
             ("matmul", _) => multiplying(&library, case, &name, wide)?,
             (_, true) => vectors::by::<i64>(&library, case, &name)?,
             (_, false) => vectors::by::<i32>(&library, case, &name)?,
         };
         Ok(Ready {
-            receipt: Receipt {
-                version: introduced.version,
-                build: introduced.build,
-                isa: introduced.isa,
-                device: "cpu".to_owned(),
-                ..Receipt::default()
-            },
+            receipt,
             set_threads: Some(introduced.set_threads),
             run,
             settle: None,

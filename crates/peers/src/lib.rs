@@ -6,6 +6,7 @@
 //! time, Python frameworks by opening an interpreter, Rust crates as plug-ins built apart.
 
 mod blas;
+mod fftw;
 mod find;
 mod ggml;
 mod install;
@@ -34,6 +35,7 @@ pub const PEERS: &[&dyn Peer] = &[
     &blas::OPENBLAS,
     &blas::MKL,
     &blas::BLIS,
+    &fftw::Fftw,
     &onednn::OneDnn,
     &ggml::Ggml,
     &onnxruntime::OnnxRuntime,

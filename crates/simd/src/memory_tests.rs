@@ -339,3 +339,21 @@ fn tiles_are_turned_over_with_any_strides_and_nothing_else_is_written() {
         }
     });
 }
+
+#[test]
+fn gathered_elements_are_those_of_the_indices_and_none_beyond() {
+    at_every_level!(|simd: S| {
+        let source: Vec<f32> = (0..100).map(|i| i as f32).collect();
+        let index: Vec<i32> = (0..S::LANES as i32).map(|lane| (lane * 37 + 99) % 100).collect();
+        let want: Vec<f32> = index.iter().map(|&at| at as f32).collect();
+        assert_eq!(lanes(simd, simd.gather(&source, &index)), want, "{}", S::ISA);
+        for bad in [100, -1, i32::MIN, i32::MAX] {
+            let mut index = index.clone();
+            index[S::LANES - 1] = bad;
+            let attempt = catch_unwind(AssertUnwindSafe(|| _ = simd.gather(&source, &index)));
+            assert!(attempt.is_err(), "{bad} on {}", S::ISA);
+        }
+        let short = catch_unwind(AssertUnwindSafe(|| _ = simd.gather(&source, &index[1..])));
+        assert!(short.is_err(), "{}", S::ISA);
+    });
+}

@@ -1,7 +1,7 @@
 //! One lane in plain Rust: the level that every machine has, and the others' point of comparison.
 
 use crate::Simd;
-use crate::vector::require_lanes;
+use crate::vector::{beyond, require_lanes};
 use proofmark_schema::Isa;
 
 /// The token of plain scalar code; always available.
@@ -219,6 +219,24 @@ impl Simd for Scalar {
         if mask { if_true } else { if_false }
     }
     #[inline(always)]
+    fn gather(self, source: &[f32], index: &[i32]) -> f32 {
+        require_lanes(index.len(), 1);
+        source.get(index[0] as usize).copied().unwrap_or_else(|| beyond(source.len()))
+    }
+    #[inline(always)]
+    fn unzip(self, a: f32, b: f32) -> (f32, f32) {
+        (a, b)
+    }
+    #[inline(always)]
+    fn zip(self, a: f32, b: f32) -> (f32, f32) {
+        (a, b)
+    }
+    #[inline(always)]
+    fn reverse(self, a: f32) -> f32 {
+        a
+    }
+
+    #[inline(always)]
     fn any(self, mask: bool) -> bool {
         mask
     }
@@ -259,6 +277,11 @@ impl Simd for Scalar {
     #[inline(always)]
     fn int_xor(self, a: i32, b: i32) -> i32 {
         a ^ b
+    }
+    #[inline(always)]
+    fn mul_wide(self, a: i32, b: i32) -> [i32; 2] {
+        let product = u64::from(a.cast_unsigned()) * u64::from(b.cast_unsigned());
+        [(product >> 32) as i32, product as i32]
     }
     #[inline(always)]
     fn dot_i8(self, sums: i32, a: i32, b: i32) -> i32 {

@@ -188,6 +188,11 @@ fn integer_operations_match_scalar_integers() {
             expect_lanes(simd, "from_int", simd.from_int(n), |i| to_int(a[i]) as f32);
             let sum = simd.int_add(simd.bits_of(x), simd.int_splat(i32::MAX));
             expect_integers(simd, "int_add", sum, |i| bits(i).wrapping_add(i32::MAX));
+            let factor = 0xd251_1f53u32;
+            let [high, low] = simd.mul_wide(simd.bits_of(x), simd.int_splat(factor as i32));
+            let product = |i: usize| u64::from(a[i].to_bits()) * u64::from(factor);
+            expect_integers(simd, "mul_wide, upper half", high, |i| (product(i) >> 32) as i32);
+            expect_integers(simd, "mul_wide, lower half", low, |i| product(i) as i32);
             for count in [0, 1, 23, 31, 32, 33, u32::MAX] {
                 let shifted = simd.shift_left(simd.bits_of(x), count);
                 let expected = |i: usize| if count < 32 { bits(i) << count } else { 0 };
@@ -334,4 +339,19 @@ fn dispatch_enters_with_the_token_asked_for() {
         assert_eq!(dispatch(isa, Name), (isa, lanes));
     }
     assert!(available(Isa::Scalar) && available(crate::detect()));
+}
+
+#[test]
+fn pairs_are_taken_apart_put_together_and_lanes_reversed() {
+    at_every_level!(|simd: S| {
+        let values: Vec<f32> = (0..2 * S::LANES).map(|i| i as f32).collect();
+        let (a, b) = (simd.load(&values), simd.load(&values[S::LANES..]));
+        let (even, odd) = simd.unzip(a, b);
+        expect_lanes(simd, "even places", even, |lane| 2.0 * lane as f32);
+        expect_lanes(simd, "odd places", odd, |lane| 2.0 * lane as f32 + 1.0);
+        let (low, high) = simd.zip(even, odd);
+        expect_lanes(simd, "lower pairs", low, |lane| lane as f32);
+        expect_lanes(simd, "upper pairs", high, |lane| (S::LANES + lane) as f32);
+        expect_lanes(simd, "reversed", simd.reverse(a), |lane| (S::LANES - 1 - lane) as f32);
+    });
 }

@@ -175,6 +175,8 @@ pub trait Simd: Copy + Send + Sync + 'static {
     fn int_or(self, a: Self::I, b: Self::I) -> Self::I;
     /// The bits set in one of them alone.
     fn int_xor(self, a: Self::I, b: Self::I) -> Self::I;
+    /// The upper and the lower half of the product of unsigned lanes.
+    fn mul_wide(self, a: Self::I, b: Self::I) -> [Self::I; 2];
     /// Adds to each lane the four products of its signed bytes; exact but for wrapping sums.
     fn dot_i8(self, sums: Self::I, a: Self::I, b: Self::I) -> Self::I;
     /// As [`Simd::dot_i8`] with the bytes of `a` unsigned, by the instruction made for it.
@@ -220,6 +222,16 @@ pub trait Simd: Copy + Send + Sync + 'static {
         unsafe { turn(source, target) }
     }
 
+    /// `source[index[lane]]` for the first `LANES` indices. Panics if there are fewer, or one is
+    /// negative or beyond the source.
+    fn gather(self, source: &[f32], index: &[i32]) -> Self::F;
+    /// The elements of even and of odd place in `a` followed by `b`: pairs taken apart.
+    fn unzip(self, a: Self::F, b: Self::F) -> (Self::F, Self::F);
+    /// Pairs of a lane of `a` and a lane of `b`, lower lanes first: undoes [`Simd::unzip`].
+    fn zip(self, a: Self::F, b: Self::F) -> (Self::F, Self::F);
+    /// The lanes in reverse order.
+    fn reverse(self, a: Self::F) -> Self::F;
+
     /// The sum of the lanes, in a fixed order: the upper half is added to the lower (lane `i` +
     /// lane `i + LANES / 2`), and so on until one lane is left. Eight lanes are
     /// `((0+4) + (2+6)) + ((1+5) + (3+7))`.
@@ -243,6 +255,12 @@ unsafe fn turn<T: Copy>(source: (*const T, usize), target: (*mut T, usize)) {
             unsafe { *target.0.add(j * target.1 + i) = *source.0.add(i * source.1 + j) };
         }
     }
+}
+
+#[cold]
+#[inline(never)]
+pub(crate) fn beyond(length: usize) -> ! {
+    panic!("an index leaves the {length} elements that are gathered from")
 }
 
 /// Panics unless a slice of `length` elements holds a vector of `lanes`.

@@ -15,13 +15,21 @@ pub(crate) struct Made {
     pub(crate) is_parallel: bool,
     /// How far its bits repeat.
     pub(crate) reproducibility: Reproducibility,
+    /// Whether larger terms than a result's own cancel in its formula for a case.
+    pub(crate) cancels: fn(&Case) -> bool,
     /// Whether it does a case on a path.
     pub(crate) supports: fn(&Case, Isa) -> Result<(), Unsupported>,
     /// Bytes of scratch memory, for so many threads.
     pub(crate) workspace: fn(&Case, Isa, usize) -> usize,
+    /// Bytes of what is made once for many calls.
+    pub(crate) prepared: fn(&Case, Isa) -> usize,
+    /// Makes it.
+    pub(crate) prepare: Prepare,
     /// The computation.
     pub(crate) run: Run,
 }
+
+type Prepare = fn(&mut Call<'_>, &mut [u8]) -> Result<(), KernelError>;
 
 type Run = fn(&mut Call<'_>) -> Result<(), KernelError>;
 
@@ -44,8 +52,11 @@ impl Made {
             isas: &Isa::ALL,
             is_parallel: false,
             reproducibility: Reproducibility::ThreadInvariant,
+            cancels: |_| false,
             supports: |_, _| Ok(()),
             workspace: |_, _, _| 0,
+            prepared: |_, _| 0,
+            prepare: |_, _| Ok(()),
             run,
         }
     }
@@ -82,12 +93,21 @@ impl Kernel for Made {
         (self.supports)(case, isa)
     }
 
-    fn contract(&self, _case: &Case) -> ErrorContract {
-        ErrorContract { reproducibility: self.reproducibility, ..ErrorContract::default() }
+    fn contract(&self, case: &Case) -> ErrorContract {
+        let (reproducibility, cancels) = (self.reproducibility, (self.cancels)(case));
+        ErrorContract { reproducibility, cancels, ..ErrorContract::default() }
     }
 
     fn workspace_bytes(&self, case: &Case, isa: Isa, threads: usize) -> usize {
         (self.workspace)(case, isa, threads)
+    }
+
+    fn prepared_bytes(&self, case: &Case, isa: Isa) -> usize {
+        (self.prepared)(case, isa)
+    }
+
+    fn prepare(&self, call: &mut Call<'_>, prepared: &mut [u8]) -> Result<(), KernelError> {
+        (self.prepare)(call, prepared)
     }
 
     fn run(&self, call: &mut Call<'_>) -> Result<(), KernelError> {

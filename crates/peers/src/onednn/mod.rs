@@ -63,6 +63,12 @@ impl Peer for OneDnn {
             return refused("it does not define what follows a product of no terms");
         }
         match case.op.as_str() {
+            "sum" | "mean" | "max" if case.axes.iter().any(|(_, size)| *size == 0) => {
+                return refused("it does not reduce what is empty");
+            }
+            "conv1d" | "conv2d" if case.size("c") == Some(0) => {
+                return refused("it does not define a convolution without channels");
+            }
             "layer_norm" if case.dtype != DType::F32 => {
                 return refused("scale and shift of its layer norm are f32");
             }
@@ -78,7 +84,10 @@ impl Peer for OneDnn {
     /// lost with the gate; its relu makes 0 of NaN, its
     /// gelu NaN of infinity, and its softmax and norms follow no rule for them either.
     fn contract(&self, case: &Case) -> ErrorContract {
-        let is_exact = matches!(case.op.as_str(), "matmul" | "matmul_int8" | "transpose");
+        let is_exact = matches!(
+            case.op.as_str(),
+            "matmul" | "matmul_int8" | "transpose" | "conv1d" | "conv2d"
+        );
         let finite_only = match case.op.as_str() {
             "matmul" => matches!(case.word("activation", "none"), "relu" | "gelu"),
             op => FINITE_ONLY.contains(&op),

@@ -26,8 +26,14 @@ pub(super) mod algorithm {
     pub(crate) const MUL: c_int = 0x1fff1;
     pub(crate) const DIV: c_int = 0x1fff4;
     pub(crate) const SUB: c_int = 0x1fff5;
+    pub(crate) const REDUCE_MAX: c_int = 0x2fff2;
+    pub(crate) const REDUCE_SUM: c_int = 0x2fff4;
+    pub(crate) const REDUCE_MEAN: c_int = 0x2fff6;
     pub(crate) const SOFTMAX: c_int = 0x30000;
 }
+
+/// Direct convolution, by the library's number.
+const DIRECT: c_int = 1;
 
 /// The library's numbers of operands' roles.
 pub(super) mod role {
@@ -54,8 +60,23 @@ pub(super) enum Formula {
     Eltwise(c_int, f32),
     /// Layer normalisation along the last axis, with its epsilon.
     LayerNorm(f32),
+    /// One number of the elements along each axis of which the result has but one.
+    Reduction(c_int),
     /// The same elements in another order or type.
     Reorder,
+    /// A convolution along one axis or two, and how its taps move.
+    Convolution(Moves),
+}
+
+/// How the taps of a convolution move; along all axes alike.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Moves {
+    /// Elements from one result to the next.
+    pub(super) stride: i64,
+    /// Elements between two taps.
+    pub(super) between: i64,
+    /// Zeros on either side.
+    pub(super) pad: i64,
 }
 
 /// What follows a formula in the same primitive, on its result.
@@ -276,6 +297,18 @@ fn describe_formula(
                     out => *mut Handle, engine => Handle, INFERENCE => c_int, source => Handle,
                     result => Handle, null_mut() => Handle, eps => f32,
                     SCALE_AND_SHIFT => c_uint, extra => Handle)
+            }
+            Formula::Reduction(kind) => make!(open, "dnnl_reduction_primitive_desc_create",
+                out => *mut Handle, engine => Handle, kind => c_int, source => Handle,
+                result => Handle, 0.0 => f32, 0.0 => f32, extra => Handle),
+            Formula::Convolution(Moves { stride, between, pad }) => {
+                let [stride, between, pad] = [[stride; 2], [between; 2], [pad; 2]];
+                make!(open, "dnnl_convolution_forward_primitive_desc_create",
+                    out => *mut Handle, engine => Handle, INFERENCE => c_int, DIRECT => c_int,
+                    source => Handle, of(role::WEIGHTS) => Handle, of(role::BIAS) => Handle,
+                    result => Handle, stride.as_ptr() => *const i64,
+                    between.as_ptr() => *const i64, pad.as_ptr() => *const i64,
+                    pad.as_ptr() => *const i64, extra => Handle)
             }
             Formula::Reorder => make!(open, "dnnl_reorder_primitive_desc_create",
                 out => *mut Handle, source => Handle, engine => Handle, result => Handle,

@@ -1,6 +1,6 @@
 //! Each op in oneDNN's terms: the formula, how its operands lie, and what follows it.
 
-use super::primitive::{After, Formula, Recipe, View, algorithm, role};
+use super::primitive::{After, Formula, Moves, Recipe, View, algorithm, role};
 use proofmark_contract::Operand;
 use proofmark_schema::{Case, DType};
 use proofmark_tensor::Tensor;
@@ -61,12 +61,17 @@ pub(super) const OPS: &[(&str, Make)] = &[
     }),
     ("softmax", |_, lays| along_rows(Formula::Softmax(algorithm::SOFTMAX), lays)),
     ("layer_norm", layer_norm),
+    ("sum", |case, lays| reduction(algorithm::REDUCE_SUM, case, lays)),
+    ("mean", |case, lays| reduction(algorithm::REDUCE_MEAN, case, lays)),
+    ("max", |case, lays| reduction(algorithm::REDUCE_MAX, case, lays)),
     ("transpose", |_, lays| {
         let mut turned = planes(role::RESULT, 1, lays);
         turned.swap_last();
         Formula::Reorder.of(vec![planes(role::SOURCE, 0, lays), turned])
     }),
     ("cast", |_, lays| along_rows(Formula::Reorder, lays)),
+    ("conv1d", conv),
+    ("conv2d", conv),
     ("dequantize_int8", dequantize_int8),
     ("matmul", matmul),
     ("matmul_int8", matmul_int8),
@@ -113,6 +118,25 @@ fn then(kind: c_int, alpha: f32, after: c_int, lays: &[Lay]) -> Recipe {
         .after(After::Binary(after, matrix(role::SECOND_SOURCE, second, lays)))
 }
 
+/// A result whose reduced axes have one element each; it lies without gaps.
+fn reduction(kind: c_int, case: &Case, lays: &[Lay]) -> Recipe {
+    let [b, s, d] = [0, 1, 2].map(|axis| lays[0].shape[axis] as i64);
+    let source = View {
+        dims: vec![b, s, d],
+        strides: vec![s * lays[0].row_stride as i64, lays[0].row_stride as i64, 1],
+        ..matrix(role::SOURCE, 0, lays)
+    };
+    let dims = match case.word("axis", "d") {
+        "s" => vec![b, 1, d],
+        "b" => vec![1, s, d],
+        "all" => vec![1, 1, 1],
+        _ => vec![b, s, 1],
+    };
+    let strides = vec![dims[1] * dims[2], dims[2], 1];
+    let result = View { dims, strides, ..matrix(role::RESULT, 1, lays) };
+    Formula::Reduction(kind).of(vec![source, result])
+}
+
 fn layer_norm(case: &Case, lays: &[Lay]) -> Recipe {
     let vector = |role, operand: usize| View {
         dims: vec![lays[operand].columns() as i64],
@@ -153,6 +177,35 @@ fn dequantize_int8(case: &Case, lays: &[Lay]) -> Recipe {
         },
         split(role::RESULT, lays.len() - 1),
     ])
+}
+
+fn conv(case: &Case, lays: &[Lay]) -> Recipe {
+    let int = |name, default| case.real(name, default) as i64;
+    let moves = Moves {
+        stride: int("stride", 1.0),
+        between: int("dilation", 1.0) - 1,
+        pad: int("pad", 1.0),
+    };
+    let (groups, last) = (int("groups", 1.0), lays.len() - 1);
+    let mut weights = whole(role::WEIGHTS, 1, lays);
+    if groups > 1 {
+        let each = weights.dims[0] / groups;
+        weights.dims.splice(0..1, [groups, each]);
+        weights.strides.insert(0, each * weights.strides[0]);
+    }
+    let mut views = vec![whole(role::SOURCE, 0, lays), weights, whole(role::RESULT, last, lays)];
+    if last == 3 {
+        views.push(whole(role::BIAS, 2, lays));
+    }
+    Formula::Convolution(moves).of(views)
+}
+
+/// An operand with all its axes, whose rows lie densely.
+fn whole(role: c_int, operand: usize, lays: &[Lay]) -> View {
+    let dims: Vec<i64> = lays[operand].shape.iter().map(|&size| size as i64).collect();
+    let stride = |axis: usize| dims[axis + 1..].iter().product::<i64>().max(1);
+    let strides = (0..dims.len()).map(stride).collect();
+    View { strides, dims, ..matrix(role, operand, lays) }
 }
 
 fn matmul(case: &Case, lays: &[Lay]) -> Recipe {

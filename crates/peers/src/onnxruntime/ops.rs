@@ -32,8 +32,15 @@ pub(super) const OPS: &[(&str, Nodes)] = &[
     ("qk_norm", qk_norm),
     ("rope", rope),
     ("attention", attention),
+    ("sum", |case| reduction(case, "ReduceSum")),
+    ("mean", |case| reduction(case, "ReduceMean")),
+    ("max", |case| reduction(case, "ReduceMax")),
+    ("mse", mse),
+    ("softmax_grad", softmax_grad),
     ("transpose", |case| in_new_memory(case, "y0 = Transpose<perm=0:2:1>(x0)")),
     ("cast", cast),
+    ("conv1d", conv),
+    ("conv2d", conv),
     ("dequantize_int8", dequantize_int8),
     ("matmul", matmul),
     ("matmul_int8", matmul_int8),
@@ -88,6 +95,42 @@ fn axpy(case: &Case) -> Result<Graph, String> {
     let alpha = case.real("alpha", 2.0);
     let nodes = "scaled = Mul(alpha, x0)\ny0 = Add(scaled, x1)";
     f32_only(case, &format!("alpha = Constant<value_float={alpha:e}>()\n{nodes}"))
+}
+
+fn reduction(case: &Case, op: &str) -> Result<Graph, String> {
+    let is_empty = case.axes.iter().any(|(_, size)| *size == 0);
+    unless(is_empty, "it does not reduce what is empty")?;
+    let along = match case.word("axis", "d") {
+        "s" => "1:",
+        "b" => "0:",
+        "all" => "0:1:2",
+        _ => "2:",
+    };
+    // Of these only sums take their axes as an operand in this set of ops.
+    let nodes = match op {
+        "ReduceSum" => {
+            format!("along = Constant<value_ints={along}>()\ny0 = ReduceSum<keepdims=0>(x0, along)")
+        }
+        op => format!("y0 = {op}<axes={along},keepdims=0>(x0)"),
+    };
+    let graph = f32_only(case, &nodes)?;
+    Ok(if along.len() > 2 { graph.shaped("y0", []) } else { graph })
+}
+
+fn mse(case: &Case) -> Result<Graph, String> {
+    let is_empty = case.axes.iter().any(|(_, size)| *size == 0);
+    unless(is_empty, "it does not reduce what is empty")?;
+    unless(case.word("reduction", "mean") != "mean", "only the mean is composed")?;
+    let nodes = "apart = Sub(x0, x1)\nsquares = Mul(apart, apart)\n\
+                 y0 = ReduceMean<axes=0:1:2,keepdims=0>(squares)";
+    Ok(f32_only(case, nodes)?.shaped("y0", []))
+}
+
+fn softmax_grad(case: &Case) -> Result<Graph, String> {
+    let nodes = "along = Constant<value_ints=2:>()\nproducts = Mul(x0, x1)\n\
+                 sum = ReduceSum<keepdims=1>(products, along)\n\
+                 apart = Sub(x1, sum)\ny0 = Mul(x0, apart)";
+    f32_only(case, nodes)
 }
 
 /// Each pair of rows is a product of matrices of one row and of one column.
@@ -180,6 +223,23 @@ fn cast(case: &Case) -> Result<Graph, String> {
     in_new_memory(case, &format!("y0 = Cast<to={}>(x0)", element(to) as u32))
 }
 
+fn conv(case: &Case) -> Result<Graph, String> {
+    unless(case.size("c") == Some(0), "it has no convolution without channels")?;
+    let int = |name: &str, default: f64| case.real(name, default) as usize;
+    let sides = if case.op == "conv1d" { 1 } else { 2 };
+    // One number for each axis, or two for each: before and after.
+    let list = |value: usize, count: usize| format!("{value}:").repeat(count);
+    let attributes = format!(
+        "strides={},pads={},dilations={},group={}",
+        list(int("stride", 1.0), sides),
+        list(int("pad", 1.0), 2 * sides),
+        list(int("dilation", 1.0), sides),
+        int("groups", 1.0)
+    );
+    let bias = if case.flag("bias", false) { ", x2" } else { "" };
+    f32_only(case, &format!("y0 = Conv<{attributes}>(x0, x1{bias})"))
+}
+
 fn dequantize_int8(case: &Case) -> Result<Graph, String> {
     let [b, s, d] = ["b", "s", "d"].map(|axis| size(case, axis));
     unless(!case.flag("symmetric", true), "its zero points have the type of the codes, not i32")?;
@@ -244,6 +304,25 @@ mod tests {
         assert!(bias.ends_with("y0 = Add(product, x2)\n"), "{bias}");
         let both = nodes("matmul:f32[m=3,n=5,k=7;bias=true,activation=relu]").unwrap();
         assert!(both.ends_with("y0 = Relu(biased)"), "{both}");
+    }
+
+    #[test]
+    fn a_reduction_is_along_the_axis_of_the_case() {
+        let mean = nodes("mean:f32[b=2,s=3,d=4;axis=s]").unwrap();
+        assert_eq!(mean, "y0 = ReduceMean<axes=1:,keepdims=0>(x0)");
+        let sum = graph(&"sum:f32[b=2,s=3,d=4;axis=all]".parse().unwrap()).unwrap();
+        assert!(sum.nodes.contains("value_ints=0:1:2"), "{}", sum.nodes);
+        assert_eq!(sum.shapes, [("y0", vec![])]);
+        assert!(nodes("max:f32[b=2,s=0,d=4;axis=s]").is_err());
+    }
+
+    #[test]
+    fn taps_are_told_for_each_axis() {
+        let line = nodes("conv1d:f32[b=1,c=4,o=4,l=9;pad=2,groups=2]").unwrap();
+        let told = "y0 = Conv<strides=1:,pads=2:2:,dilations=1:,group=2>(x0, x1)";
+        assert_eq!(line, told);
+        let plane = nodes("conv2d:f32[b=1,c=4,o=4,h=9,w=9;stride=2,bias=true]").unwrap();
+        assert!(plane.contains("strides=2:2:,pads=1:1:1:1:") && plane.ends_with("x2)"), "{plane}");
     }
 
     #[test]

@@ -1,28 +1,35 @@
 //! What NumPy and JAX have a call for, or what their users compose of a few.
 
-use super::no_softmax_in_place;
+use super::{no_softmax_in_place, one_entry_a_place};
 use proofmark_schema::{Case, DType};
 
 /// The ops of both.
 pub(super) const OPS: &[&str] = &[
     "add",
     "add_rms_norm",
+    "argmax",
     "attention",
     "axpy",
     "cast",
+    "cross_entropy",
     "dequantize_int8",
     "div",
     "dot",
     "exp",
+    "fft",
     "geglu",
     "gelu",
     "gelu_quick",
     "gelu_tanh",
     "layer_norm",
+    "layer_norm_grad",
     "log_softmax",
     "matmul",
     "matmul_int8",
     "matmul_q8",
+    "max",
+    "mean",
+    "mse",
     "mul",
     "qk_norm",
     "relu",
@@ -31,11 +38,24 @@ pub(super) const OPS: &[&str] = &[
     "sigmoid",
     "silu",
     "softmax",
+    "softmax_grad",
     "sub",
+    "sum",
     "swiglu",
     "tanh",
     "transpose",
+    "variance",
 ];
+
+/// Those of NumPy with SciPy, which has sparse matrices.
+pub(super) const NUMPY_OPS: &[&str] = &{
+    const SPARSE: [&str; 4] = ["coo_to_csr", "csr_to_coo", "spmm", "spmv"];
+    let mut ops = [""; OPS.len() + SPARSE.len()];
+    let (own, more) = ops.split_at_mut(OPS.len());
+    own.copy_from_slice(OPS);
+    more.copy_from_slice(&SPARSE);
+    ops
+};
 
 /// Those in which NumPy's sigmoids lose what is nearly zero.
 pub(super) const NUMPY_SIGMOID: &[&str] =
@@ -44,12 +64,14 @@ pub(super) const NUMPY_SIGMOID: &[&str] =
 /// Whether NumPy does a case.
 pub(super) fn numpy_supports(case: &Case) -> Result<(), &'static str> {
     const ONE_STEP: &[&str] =
-        &["add", "sub", "mul", "div", "relu", "exp", "tanh", "transpose", "cast"];
+        &["add", "sub", "mul", "div", "relu", "exp", "tanh", "transpose", "cast", "max", "argmax"];
+    is_reduced(case)?;
     match (case.dtype, case.op.as_str()) {
         (DType::Bf16, _) => return Err("it has f32 and f16 only"),
         (DType::F16, op) if !ONE_STEP.contains(&op) => {
             return Err("it would round to f16 after every step");
         }
+        (_, "coo_to_csr") => return one_entry_a_place(case),
         (_, "cast") if case.word("to", "f32") == "bf16" => return Err("it has no bf16"),
         (_, "qk_norm" | "add_rms_norm" | "softmax" | "rope" | "dequantize_int8") => {}
         (_, _) => return Ok(()),
@@ -62,6 +84,7 @@ pub(super) fn numpy_supports(case: &Case) -> Result<(), &'static str> {
 pub(super) fn jax_supports(case: &Case) -> Result<(), &'static str> {
     let is_causal = case.word("mask", "none") == "causal";
     let size = |axis: &str| case.size(axis).unwrap_or(1);
+    is_reduced(case)?;
     match case.op.as_str() {
         _ if case.flag("inplace", false) => Err("its arrays are never written in place"),
         "softmax" | "silu" | "attention" if case.dtype != DType::F32 => {
@@ -72,6 +95,16 @@ pub(super) fn jax_supports(case: &Case) -> Result<(), &'static str> {
             Err("its causal mask aligns the first query with the first key")
         }
         _ => composed(case),
+    }
+}
+
+/// Neither has results of no elements that are defined by no elements.
+fn is_reduced(case: &Case) -> Result<(), &'static str> {
+    let is_empty = case.axes.iter().any(|(_, size)| *size == 0);
+    match case.op.as_str() {
+        "max" if is_empty => Err("it has no largest of no elements"),
+        "layer_norm_grad" if is_empty => Err("it is not called without elements"),
+        _ => Ok(()),
     }
 }
 

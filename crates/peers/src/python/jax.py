@@ -246,6 +246,76 @@ def matmul_q8(case):
     return call
 
 
+def axes(case):
+    """The axes that a reduction is along."""
+    return {"d": (2,), "s": (1,), "b": (0,), "all": (0, 1, 2)}[case.attrs.get("axis", "d")]
+
+
+def reduction(function):
+    return lambda case: wide(lambda x: function(x, axis=axes(case)))
+
+
+def variance(case):
+    ddof = case.attrs.get("correction", 0)
+    return wide(lambda x: jnp.var(x, axis=axes(case), ddof=ddof))
+
+
+def argmax(case):
+    along = axes(case)
+    axis = along[0] if len(along) == 1 else None
+    return lambda x: jnp.argmax(x, axis=axis).astype(jnp.uint32)
+
+
+def mse(case):
+    last = jnp.sum if case.attrs.get("reduction", "mean") == "sum" else jnp.mean
+    return lambda x, t: last(jnp.square(x.astype(jnp.float32) - t.astype(jnp.float32)))
+
+
+def cross_entropy(case):
+    smoothing, ignore = case.attrs.get("smoothing", 0.0), case.attrs.get("ignore", -100)
+    mean = case.attrs.get("reduction", "mean") == "mean"
+
+    def call(x, targets):
+        counts = targets != ignore
+        logs = jax.nn.log_softmax(x.astype(jnp.float32), axis=-1)
+        places = jnp.where(counts, targets, 0)[:, None]
+        losses = -jnp.take_along_axis(logs, places, axis=-1)[:, 0]
+        if smoothing:
+            losses = (1 - smoothing) * losses - smoothing * jnp.mean(logs, axis=-1)
+        losses = jnp.where(counts, losses, 0)
+        return jnp.sum(losses) / jnp.sum(counts) if mean else losses
+
+    return call
+
+
+def layer_norm_grad(case):
+    eps = case.attrs.get("eps", 1e-5)
+
+    def forward(x, gamma, beta):
+        centred = x - jnp.mean(x, axis=-1, keepdims=True)
+        return normalised(centred, eps) * gamma + beta
+
+    def call(x, gamma, dy):
+        return jax.vjp(forward, x, gamma, jnp.zeros_like(gamma))[1](dy)
+
+    return wide(call)
+
+
+def fft(case):
+    names = "xyz"
+    axes = [1 + i for i, axis in enumerate(names) if axis == "z" or case.axes[axis] > 1]
+    kind, inverse = case.attrs.get("kind", "c2c"), case.attrs.get("direction") == "inverse"
+    sizes = [case.axes[names[i - 1]] for i in axes]
+    whole = lambda x: jax.lax.complex(x[..., 0], x[..., 1])
+    pairs = lambda y: jnp.stack((y.real, y.imag), -1)
+    if kind == "r2c":
+        return lambda x: pairs(jnp.fft.rfftn(x, axes=axes))
+    if kind == "c2r":
+        return lambda x: jnp.fft.irfftn(whole(x), sizes, axes)
+    transform = jnp.fft.ifftn if inverse else jnp.fft.fftn
+    return lambda x: pairs(transform(whole(x), axes=axes))
+
+
 ACTIVATIONS = {
     "relu": jax.nn.relu,
     "gelu": lambda x: jax.nn.gelu(x, approximate=False),
@@ -279,6 +349,18 @@ FUNCTIONS = {
     "qk_norm": qk_norm,
     "rope": rope,
     "attention": attention,
+    "fft": fft,
+    "sum": reduction(jnp.sum),
+    "mean": reduction(jnp.mean),
+    "max": reduction(jnp.max),
+    "variance": variance,
+    "argmax": argmax,
+    "mse": mse,
+    "cross_entropy": cross_entropy,
+    "layer_norm_grad": layer_norm_grad,
+    "softmax_grad": lambda case: wide(
+        lambda y, dy: y * (dy - jnp.sum(y * dy, axis=-1, keepdims=True))
+    ),
     "transpose": lambda case: lambda x: x.mT,
     "cast": lambda case: lambda x: x.astype(DTYPES[case.attrs.get("to", "f32")]),
     "dequantize_int8": dequantize_int8,

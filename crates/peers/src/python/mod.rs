@@ -41,7 +41,10 @@ const TORCH_OPS: &[&str] = &[
     "sigmoid", "silu", "gelu", "gelu_tanh", "gelu_quick", "swiglu", "geglu", "cast", "dot",
     "transpose", "layer_norm", "add_rms_norm", "qk_norm", "log_softmax", "rope",
     "dequantize_fp8", "dequantize_int8", "matmul_fp8_block", "matmul_int8", "matmul_q8",
-    "quantize_fp8", "quantize_int8", "attention",
+    "quantize_fp8", "quantize_int8", "attention", "sum", "mean", "max", "argmax", "variance", "mse",
+    "cross_entropy", "layer_norm_grad", "softmax_grad",
+    "conv1d", "conv2d", "gru", "lstm",
+    "fft", "spmv", "spmm", "coo_to_csr", "csr_to_coo",
 ];
 
 pub(crate) const NUMPY: Framework = Framework {
@@ -52,7 +55,7 @@ pub(crate) const NUMPY: Framework = Framework {
     script: include_str!("numpy.py"),
     // Idle threads sleep at once instead of after 2^26 cycles.
     environment: &[("OPENBLAS_THREAD_TIMEOUT", "4"), ONE_BLAS_THREAD],
-    ops: composed::OPS,
+    ops: composed::NUMPY_OPS,
     supports: composed::numpy_supports,
     flushes: composed::NUMPY_SIGMOID,
     finite_only: |_| false,
@@ -83,9 +86,14 @@ pub(crate) const PYTORCH_COMPILE: Framework = Framework {
         ONE_BLAS_THREAD,
     ],
     ops: TORCH_OPS,
-    supports: |case| match case.flag("inplace", false) {
-        true => Err("a compiled function returns its result in new memory"),
-        false => torch_supports(case),
+    supports: |case| match case.op.as_str() {
+        _ if case.flag("inplace", false) => {
+            Err("a compiled function returns its result in new memory")
+        }
+        "fft" | "spmv" | "spmm" | "coo_to_csr" | "csr_to_coo" => {
+            Err("its compiler leaves complex numbers and sparse matrices to the eager functions")
+        }
+        _ => torch_supports(case),
     },
     flushes: SIGMOID,
     finite_only: torch_is_finite_only,
@@ -106,7 +114,7 @@ pub(crate) const JAX: Framework = Framework {
 };
 
 /// Sigmoids by an exponential that overflows where the result is not zero yet.
-const SIGMOID: &[&str] = &["silu", "sigmoid", "gelu_quick"];
+const SIGMOID: &[&str] = &["silu", "sigmoid", "gelu_quick", "lstm"];
 
 /// Activations by `1 + erf` or `1 + tanh`, which is 0 where the result is not yet, and those that
 /// multiply what a sigmoid has lost.
@@ -124,6 +132,18 @@ fn torch_supports(case: &Case) -> Result<(), &'static str> {
         return Err("it has no greatest element of a group without elements, nor empty sums");
     }
     match case.op.as_str() {
+        "max" if is_empty => return Err("it has no largest of no elements"),
+        "layer_norm_grad" if is_empty => return Err("it is not called without elements"),
+        "mean" if case.dtype != DType::F32 => {
+            return Err("it rounds the sum to the element type before it divides");
+        }
+        "layer_norm_grad" if case.dtype != DType::F32 => {
+            return Err("it keeps mean and root in the element type");
+        }
+        "conv1d" | "conv2d" if case.size("c") == Some(0) => {
+            return Err("it has no convolution without channels");
+        }
+        "gru" | "lstm" if is_empty => return Err("its recurrent layers have no empty axes"),
         "dot" if case.dtype != DType::F32 => {
             return Err("its results have the element type of its operands");
         }
@@ -166,6 +186,10 @@ fn torch_supports(case: &Case) -> Result<(), &'static str> {
     if case.op == "log_softmax" && case.dtype != DType::F32 {
         return Err("it rounds the logarithm of the sum to the element type on the way");
     }
+    if case.word("format", "csr") == "coo" && case.op.starts_with("spm") {
+        return Err("its indices of entries are one tensor of 64 bits");
+    }
+    one_entry_a_place(case)?;
     if case.op == "rope" && case.flag("inplace", false) {
         return Err("its users make new memory of a turned head");
     }
@@ -178,6 +202,18 @@ fn torch_is_finite_only(case: &Case) -> bool {
         "attention" => true,
         "matmul" => case.word("activation", "none") == "gelu",
         _ => false,
+    }
+}
+
+/// Conversions to rows add up what the op keeps.
+fn one_entry_a_place(case: &Case) -> Result<(), &'static str> {
+    let is_single = matches!(case.word("pattern", "random"), "stencil" | "banded");
+    match case.op.as_str() {
+        "coo_to_csr" if !is_single => {
+            Err("it adds up entries of one place: --attr pattern=stencil has none")
+        }
+        "coo_to_csr" if case.size("n") == Some(0) => Err("a matrix has columns"),
+        _ => Ok(()),
     }
 }
 
@@ -449,7 +485,7 @@ mod tests {
         let wide = word(case("matmul", DType::Bf16), "out", "f32");
         assert_eq!(done_by(wide), [false, false, false, true]);
         let torch = |op, dtype| PYTORCH.supports(&case(op, dtype)).is_ok();
-        for op in ["axpy", "dot", "gelu_quick", "swiglu", "geglu"] {
+        for op in ["axpy", "dot", "gelu_quick", "swiglu", "geglu", "mean", "layer_norm_grad"] {
             assert!(torch(op, DType::F32) && !torch(op, DType::Bf16), "{op}");
         }
         assert!(torch("gelu", DType::F16) && PYTORCH.contract(&case("gelu", DType::F16)).cancels);
@@ -461,6 +497,9 @@ mod tests {
         assert!(
             !torch_does(biased.clone()) && torch_does(biased.attr("shared", AttrValue::Flag(true)))
         );
+        let nothing = |op| case(op, DType::F32).axis("s", 0);
+        assert_eq!(done_by(nothing("max")), [false; 4]);
+        assert_eq!(done_by(nothing("sum")), [true; 4]);
         let random = word(case("add", DType::Bf16), "rounding", "stochastic");
         assert_eq!(done_by(random), [false; 4]);
     }

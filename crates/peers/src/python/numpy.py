@@ -5,16 +5,19 @@ import glob
 import os
 
 import numpy as np
+import scipy.fft
+import scipy.sparse
 from scipy.special import expit, log_softmax, ndtr, softmax
 
 # A worker prints nothing; the flags are read either way.
 np.seterr(all="ignore")
 blas = None
+workers = 1
 DTYPES = {"f32": "f4", "f16": "f2", "i8": "i1", "u8": "u1", "i32": "i4", "u32": "u4"}
 # Factors of the approximations of gelu.
 ROOT, CUBE, QUICK = (np.float32(x) for x in ((2 / np.pi) ** 0.5, 0.044715, 1.702))
-# Ops that call its BLAS, which has threads.
-PARALLEL = ("matmul", "attention", "matmul_q8")
+# Ops that call its BLAS, which has threads, or take threads themselves.
+PARALLEL = ("matmul", "attention", "matmul_q8", "fft")
 
 
 def introduce(case):
@@ -52,6 +55,8 @@ def core():
 
 
 def set_threads(count):
+    global workers
+    workers = count
     library().scipy_openblas_set_num_threads64_(count)
     got = library().scipy_openblas_get_num_threads64_()
     if got != count:
@@ -279,6 +284,121 @@ def matmul_q8(case):
     return call
 
 
+def axes(case):
+    """The axes that a reduction is along."""
+    return {"d": (2,), "s": (1,), "b": (0,), "all": (0, 1, 2)}[case.attrs.get("axis", "d")]
+
+
+def reduction(function):
+    def made(case, inputs, y):
+        x, along = inputs[0], axes(case)
+        y = y.reshape(()) if len(along) == 3 else y
+        return lambda: function(x, axis=along, out=y)
+
+    return made
+
+
+def variance(case, inputs, y):
+    ddof = case.attrs.get("correction", 0)
+    return reduction(lambda x, **options: np.var(x, ddof=ddof, **options))(case, inputs, y)
+
+
+def argmax(case):
+    along = axes(case)
+    axis = along[0] if len(along) == 1 else None
+    return lambda x: np.asarray(np.argmax(x, axis=axis)).astype(np.uint32)
+
+
+def mse(case):
+    last = np.sum if case.attrs.get("reduction", "mean") == "sum" else np.mean
+    return lambda x, target: last(np.square(x - target))
+
+
+def cross_entropy(case):
+    smoothing = np.float32(case.attrs.get("smoothing", 0.0))
+    ignore, mean = case.attrs.get("ignore", -100), case.attrs.get("reduction", "mean") == "mean"
+
+    def call(x, targets):
+        counts = targets != ignore
+        logs = log_softmax(x, axis=-1)
+        losses = -logs[np.arange(len(x)), np.where(counts, targets, 0)]
+        if smoothing:
+            losses = (1 - smoothing) * losses - smoothing * np.mean(logs, axis=-1)
+        losses = np.where(counts, losses, np.float32(0))
+        return np.sum(losses) / np.float32(np.sum(counts)) if mean else losses
+
+    return call
+
+
+def layer_norm_grad(case):
+    eps = np.float32(case.attrs.get("eps", 1e-5))
+
+    def call(x, gamma, dy):
+        centred = x - np.mean(x, axis=-1, keepdims=True)
+        root = 1 / np.sqrt(np.mean(centred * centred, axis=-1, keepdims=True) + eps)
+        normal, weighed = centred * root, dy * gamma
+        turned = np.mean(weighed * normal, axis=-1, keepdims=True)
+        dx = root * (weighed - np.mean(weighed, axis=-1, keepdims=True) - normal * turned)
+        return dx, np.sum(dy * normal, axis=(0, 1)), np.sum(dy, axis=(0, 1))
+
+    return call
+
+
+def softmax_grad(case, inputs, dx):
+    y, dy = inputs
+    return lambda: np.multiply(y, dy - np.vecdot(y, dy)[..., None], out=dx)
+
+
+def fft(case):
+    names = "xyz"
+    axes = [1 + i for i, axis in enumerate(names) if axis == "z" or case.axes[axis] > 1]
+    kind, inverse = case.attrs.get("kind", "c2c"), case.attrs.get("direction") == "inverse"
+    sizes = [case.axes[names[i - 1]] for i in axes]
+    whole = lambda x: x.view("c8")[..., 0]
+    pairs = lambda y: y.view("f4").reshape(*y.shape, 2)
+    if kind == "r2c":
+        return lambda x: pairs(scipy.fft.rfftn(x, axes=axes, workers=workers))
+    if kind == "c2r":
+        return lambda x: scipy.fft.irfftn(whole(x), sizes, axes, workers=workers)
+    transform = scipy.fft.ifftn if inverse else scipy.fft.fftn
+    return lambda x: pairs(transform(whole(x), axes=axes, workers=workers))
+
+
+def sparse(case, places, columns, values):
+    size = case.axes["m"], case.axes["n"]
+    if case.op == "coo_to_csr" or case.attrs.get("format") == "coo":
+        return scipy.sparse.coo_array((values, (places, columns)), shape=size)
+    return scipy.sparse.csr_array((values, columns, places), shape=size)
+
+
+def sparse_product(case):
+    made = []
+
+    def call(places, columns, values, x):
+        # A user makes the matrix once; it lies where the operands do.
+        if not made:
+            made.append(sparse(case, places, columns, values))
+        return made[0] @ x
+
+    return call
+
+
+def coo_to_csr(case):
+    def call(*operands):
+        made = sparse(case, *operands).tocsr()
+        return made.indptr, made.indices, made.data
+
+    return call
+
+
+def csr_to_coo(case):
+    def call(*operands):
+        made = sparse(case, *operands).tocoo()
+        return *made.coords, made.data
+
+    return call
+
+
 ACTIVATIONS = {
     "relu": lambda x, y: np.maximum(x, 0, out=y),
     "gelu": lambda x, y: np.multiply(x, ndtr(x), out=y),
@@ -309,6 +429,11 @@ OUT = {
     "add_rms_norm": add_rms_norm,
     "qk_norm": qk_norm,
     "rope": rope,
+    "sum": reduction(np.sum),
+    "mean": reduction(np.mean),
+    "max": reduction(np.max),
+    "variance": variance,
+    "softmax_grad": softmax_grad,
     "transpose": lambda case, inputs, y: lambda: np.copyto(y, inputs[0].swapaxes(1, 2)),
     "cast": lambda case, inputs, y: lambda: np.copyto(y, inputs[0], casting="same_kind"),
 }
@@ -317,12 +442,21 @@ FUNCTIONS = {
     "softmax": softmax_of_rows,
     "log_softmax": lambda case: lambda x: log_softmax(x, axis=-1),
     "attention": attention,
+    "fft": fft,
+    "spmv": sparse_product,
+    "spmm": sparse_product,
+    "coo_to_csr": coo_to_csr,
+    "csr_to_coo": csr_to_coo,
     "dequantize_int8": dequantize_int8,
     "matmul_int8": matmul_int8,
     "matmul_q8": matmul_q8,
+    "argmax": argmax,
+    "mse": mse,
+    "cross_entropy": cross_entropy,
+    "layer_norm_grad": layer_norm_grad,
 }
 # What needs no memory beside the operands'.
 PLAIN = {
     "matmul", "add", "sub", "mul", "div", "exp", "tanh", "sigmoid", "relu", "dot", "transpose",
-    "cast",
+    "cast", "sum", "mean", "max",
 }

@@ -52,7 +52,7 @@ def introduce(case):
         "version": torch.__version__,
         "build": "; ".join(said + ["inductor"] * COMPILED),
         "isa": kept.get("isa", torch.backends.cpu.get_cpu_capability()),
-        "memory": "new memory for each result" if returns else "",
+        "memory": "new memory for each result" * returns + MORE_MEMORY.get(case.op, ""),
         "parallel": True,
     }
 
@@ -429,6 +429,153 @@ def attention(case):
     return call
 
 
+def fft(case):
+    names = "xyz"
+    dim = [1 + i for i, axis in enumerate(names) if axis == "z" or case.axes[axis] > 1]
+    kind, inverse = case.attrs.get("kind", "c2c"), case.attrs.get("direction") == "inverse"
+    if kind == "r2c":
+        return lambda x: torch.view_as_real(torch.fft.rfftn(x, dim=dim))
+    if kind == "c2r":
+        sizes = [case.axes[names[i - 1]] for i in dim]
+        return lambda x: torch.fft.irfftn(torch.view_as_complex(x), sizes, dim)
+    transform = torch.fft.ifftn if inverse else torch.fft.fftn
+    return lambda x: torch.view_as_real(transform(torch.view_as_complex(x), dim=dim))
+
+
+def csr(case, pointers, columns, values):
+    size = case.axes["m"], case.axes["n"]
+    return torch.sparse_csr_tensor(pointers, columns, values, size, check_invariants=False)
+
+
+def sparse_product(case):
+    made = []
+
+    def call(pointers, columns, values, x):
+        # A user makes the matrix once, in memory of PyTorch; it lies where the operands do but for
+        # the columns: MKL reads past their end, which only memory of its own bears.
+        if not made:
+            own = torch.empty(len(columns) + 64, dtype=columns.dtype)[: len(columns)]
+            made.append((own, csr(case, pointers, own, values)))
+        own, matrix = made[0]
+        own.copy_(columns)
+        return matrix @ x
+
+    return call
+
+
+def coo_to_csr(case):
+    size = case.axes["m"], case.axes["n"]
+
+    def call(rows, columns, values):
+        made = torch.sparse_coo_tensor(torch.stack((rows, columns)), values, size).to_sparse_csr()
+        return made.crow_indices(), made.col_indices(), made.values()
+
+    return call
+
+
+def csr_to_coo(case):
+    def call(pointers, columns, values):
+        made = csr(case, pointers, columns, values).to_sparse_coo()
+        return *made._indices(), made._values()
+
+    return call
+
+
+def conv(function):
+    """A convolution along as many axes as the function's name says."""
+
+    def made(case):
+        given = case.attrs
+        rest = given.get("stride", 1), given.get("pad", 1), given.get("dilation", 1)
+        groups = given.get("groups", 1)
+        return lambda x, w, bias=None: function(x, w, bias, *rest, groups)
+
+    return made
+
+
+# One layer of one direction, with biases, steps first.
+ONE_LAYER = True, 1, 0.0, False, False, False
+
+
+def lstm(case):
+    def call(x, h, c, *weights):
+        y, h, c = torch.lstm(x, (h[None], c[None]), weights, *ONE_LAYER)
+        return y, h[0], c[0]
+
+    return call
+
+
+def gru(case):
+    def call(x, h, *weights):
+        y, h = torch.gru(x, h[None], weights, *ONE_LAYER)
+        return y, h[0]
+
+    return call
+
+
+def axes(case):
+    """The axes that a reduction is along."""
+    return {"d": (2,), "s": (1,), "b": (0,), "all": (0, 1, 2)}[case.attrs.get("axis", "d")]
+
+
+def variance(x, dims, correction=0, **out):
+    return torch.var(x, dims, correction=correction, **out)
+
+
+def reduction(op):
+    def made(case):
+        dims, options = axes(case), {}
+        if op == "variance":
+            options["correction"] = case.attrs.get("correction", 0)
+        return lambda x, **out: REDUCTIONS[op](x, dims, **options, **out)
+
+    return made
+
+
+def reduction_out(op):
+    def made(case, inputs, y):
+        call, x = reduction(op)(case), inputs[0]
+        y = y.view(()) if len(axes(case)) == 3 else y
+        return lambda: call(x, out=y)
+
+    return made
+
+
+def argmax(case):
+    dims = axes(case)
+    dim = dims[0] if len(dims) == 1 else None
+    return lambda x: torch.argmax(x, dim)
+
+
+def mse(case):
+    # As its automatic mixed precision does it: losses are f32.
+    kind = case.attrs.get("reduction", "mean")
+    return lambda x, target: F.mse_loss(x.float(), target.float(), reduction=kind)
+
+
+def cross_entropy(case):
+    options = {
+        "reduction": case.attrs.get("reduction", "mean"),
+        "label_smoothing": case.attrs.get("smoothing", 0.0),
+        "ignore_index": case.attrs.get("ignore", -100),
+    }
+    return lambda x, targets: F.cross_entropy(x.float(), targets.long(), **options)
+
+
+def layer_norm_grad(case):
+    eps = case.attrs.get("eps", 1e-5)
+    backward = torch.ops.aten.native_layer_norm_backward
+
+    def call(x, gamma, dy):
+        # A model has kept mean and root; here they are part of the op.
+        var, mean = torch.var_mean(x, -1, correction=0, keepdim=True)
+        root = torch.rsqrt(var + eps)
+        return backward(dy, x, list(gamma.shape), mean, root, gamma, gamma, [True] * 3)
+
+    return call
+
+
+REDUCTIONS = {"sum": torch.sum, "mean": torch.mean, "max": torch.amax, "variance": variance}
 POINTWISE = {
     "add": torch.add,
     "sub": torch.sub,
@@ -441,6 +588,15 @@ POINTWISE = {
 # An op as a function of its inputs, made for a case; several results are a tuple.
 FUNCTIONS = {
     "attention": attention,
+    "fft": fft,
+    "spmv": sparse_product,
+    "spmm": sparse_product,
+    "coo_to_csr": coo_to_csr,
+    "csr_to_coo": csr_to_coo,
+    "conv1d": conv(F.conv1d),
+    "conv2d": conv(F.conv2d),
+    "gru": gru,
+    "lstm": lstm,
     "quantize_int8": quantize_int8,
     "dequantize_int8": dequantize_int8,
     "quantize_fp8": quantize_fp8,
@@ -468,7 +624,15 @@ FUNCTIONS = {
     "swiglu": lambda case: lambda gate, up: F.silu(gate) * up,
     "geglu": lambda case: lambda gate, up: F.gelu(gate, approximate="tanh") * up,
     "rms_norm": rms_norm,
+    **{op: reduction(op) for op in REDUCTIONS},
+    "argmax": argmax,
+    "mse": mse,
+    "cross_entropy": cross_entropy,
+    "layer_norm_grad": layer_norm_grad,
+    "softmax_grad": lambda case: lambda y, dy: torch._softmax_backward_data(dy, y, -1, y.dtype),
 }
+# What calls copy beside their results.
+MORE_MEMORY = dict.fromkeys(("spmv", "spmm"), "; columns copied for each call")
 # Ops that write to given outputs, as calls without arguments; None where a case has no such call.
 OUT = {
     "matmul": matmul_out,
@@ -478,6 +642,7 @@ OUT = {
     "cast": cast_out,
     "transpose": transpose_out,
     **{op: pointwise(f) for op, f in POINTWISE.items()},
+    **{op: reduction_out(op) for op in REDUCTIONS},
 }
 # Ops that overwrite their operand by a function of their own.
 IN_PLACE = {

@@ -1,7 +1,7 @@
 //! Eight lanes with AVX2, FMA and F16C.
 
 use super::register_methods;
-use crate::vector::require_lanes;
+use crate::vector::{beyond, require_lanes};
 use crate::{Simd, available};
 use core::arch::x86_64::*;
 use proofmark_schema::Isa;
@@ -298,6 +298,18 @@ impl Simd for Avx2 {
         unsafe { _mm256_dpbusd_avx_epi32(sums, a, b) }
     }
     #[inline(always)]
+    fn mul_wide(self, a: __m256i, b: __m256i) -> [__m256i; 2] {
+        // SAFETY: `self` proves AVX2; registers only.
+        unsafe {
+            let even = _mm256_mul_epu32(a, b);
+            let odd = _mm256_mul_epu32(_mm256_srli_epi64::<32>(a), _mm256_srli_epi64::<32>(b));
+            [
+                _mm256_blend_epi32::<0b1010_1010>(_mm256_srli_epi64::<32>(even), odd),
+                _mm256_blend_epi32::<0b1010_1010>(even, _mm256_slli_epi64::<32>(odd)),
+            ]
+        }
+    }
+    #[inline(always)]
     fn int_reduce_sum(self, a: __m256i) -> i32 {
         // SAFETY: `self` proves AVX2; registers only.
         unsafe {
@@ -374,6 +386,46 @@ impl Simd for Avx2 {
     unsafe fn transpose_16(self, source: (*const u16, usize), target: (*mut u16, usize)) {
         // SAFETY: as the caller vouches.
         unsafe { self.turn_16(source, target) }
+    }
+
+    #[inline(always)]
+    fn gather(self, source: &[f32], index: &[i32]) -> __m256 {
+        require_lanes(index.len(), Self::LANES);
+        let length = source.len().min(1 << 31) as u32;
+        // SAFETY: the slice holds eight indices; all are below the source's length and below
+        // 2^31, so that none is taken for negative. `self` proves AVX2.
+        unsafe {
+            let at = _mm256_loadu_si256(index.as_ptr().cast());
+            let limit = _mm256_set1_epi32(length.cast_signed());
+            let is_beyond = _mm256_cmpeq_epi32(_mm256_max_epu32(at, limit), at);
+            if _mm256_testz_si256(is_beyond, is_beyond) == 0 {
+                beyond(source.len());
+            }
+            _mm256_i32gather_ps::<4>(source.as_ptr(), at)
+        }
+    }
+    #[inline(always)]
+    fn unzip(self, a: __m256, b: __m256) -> (__m256, __m256) {
+        // SAFETY: `self` proves AVX; registers only.
+        unsafe {
+            let (low, high) =
+                (_mm256_permute2f128_ps::<0x20>(a, b), _mm256_permute2f128_ps::<0x31>(a, b));
+            (_mm256_shuffle_ps::<0x88>(low, high), _mm256_shuffle_ps::<0xdd>(low, high))
+        }
+    }
+    #[inline(always)]
+    fn zip(self, a: __m256, b: __m256) -> (__m256, __m256) {
+        // SAFETY: `self` proves AVX; registers only.
+        unsafe {
+            let (low, high) = (_mm256_unpacklo_ps(a, b), _mm256_unpackhi_ps(a, b));
+            let lower = _mm256_permute2f128_ps::<0x20>(low, high);
+            (lower, _mm256_permute2f128_ps::<0x31>(low, high))
+        }
+    }
+    #[inline(always)]
+    fn reverse(self, a: __m256) -> __m256 {
+        // SAFETY: `self` proves AVX2; registers only.
+        unsafe { _mm256_permutevar8x32_ps(a, _mm256_setr_epi32(7, 6, 5, 4, 3, 2, 1, 0)) }
     }
 
     #[inline(always)]

@@ -1,7 +1,7 @@
 //! Sixteen lanes with AVX-512 F, BW, DQ and VL.
 
 use super::{Avx2, register_methods};
-use crate::vector::require_lanes;
+use crate::vector::{beyond, require_lanes};
 use crate::{Simd, available};
 use core::arch::x86_64::*;
 use proofmark_schema::Isa;
@@ -267,6 +267,19 @@ impl Simd for Avx512 {
         unsafe { _mm512_dpbusd_epi32(sums, a, b) }
     }
     #[inline(always)]
+    fn mul_wide(self, a: __m512i, b: __m512i) -> [__m512i; 2] {
+        const ODD: __mmask16 = 0xaaaa;
+        // SAFETY: `self` proves AVX-512 F; registers only.
+        unsafe {
+            let even = _mm512_mul_epu32(a, b);
+            let odd = _mm512_mul_epu32(_mm512_srli_epi64::<32>(a), _mm512_srli_epi64::<32>(b));
+            [
+                _mm512_mask_blend_epi32(ODD, _mm512_srli_epi64::<32>(even), odd),
+                _mm512_mask_blend_epi32(ODD, even, _mm512_slli_epi64::<32>(odd)),
+            ]
+        }
+    }
+    #[inline(always)]
     fn int_reduce_sum(self, a: __m512i) -> i32 {
         // SAFETY: `self` proves AVX-512 F; registers only.
         unsafe { _mm512_reduce_add_epi32(a) }
@@ -326,6 +339,48 @@ impl Simd for Avx512 {
     unsafe fn transpose_16(self, source: (*const u16, usize), target: (*mut u16, usize)) {
         // SAFETY: as the caller vouches.
         unsafe { self.0.turn_16(source, target) }
+    }
+
+    #[inline(always)]
+    fn gather(self, source: &[f32], index: &[i32]) -> __m512 {
+        require_lanes(index.len(), Self::LANES);
+        let length = source.len().min(1 << 31) as u32;
+        // SAFETY: the slice holds sixteen indices; all are below the source's length and below
+        // 2^31, so that none is taken for negative. `self` proves AVX-512 F.
+        unsafe {
+            let at = _mm512_loadu_si512(index.as_ptr().cast());
+            let limit = _mm512_set1_epi32(length.cast_signed());
+            if _mm512_cmpge_epu32_mask(at, limit) != 0 {
+                beyond(source.len());
+            }
+            _mm512_i32gather_ps::<4>(at, source.as_ptr())
+        }
+    }
+    #[inline(always)]
+    fn unzip(self, a: __m512, b: __m512) -> (__m512, __m512) {
+        // SAFETY: `self` proves AVX-512 F; registers only.
+        unsafe {
+            let even = _mm512_setr_epi32(0, 2, 4, 6, 8, 10, 12, 14, 16, 18, 20, 22, 24, 26, 28, 30);
+            let odd = _mm512_or_si512(even, _mm512_set1_epi32(1));
+            (_mm512_permutex2var_ps(a, even, b), _mm512_permutex2var_ps(a, odd, b))
+        }
+    }
+    #[inline(always)]
+    fn zip(self, a: __m512, b: __m512) -> (__m512, __m512) {
+        // SAFETY: `self` proves AVX-512 F; registers only.
+        unsafe {
+            let low = _mm512_setr_epi32(0, 16, 1, 17, 2, 18, 3, 19, 4, 20, 5, 21, 6, 22, 7, 23);
+            let high = _mm512_add_epi32(low, _mm512_set1_epi32(8));
+            (_mm512_permutex2var_ps(a, low, b), _mm512_permutex2var_ps(a, high, b))
+        }
+    }
+    #[inline(always)]
+    fn reverse(self, a: __m512) -> __m512 {
+        // SAFETY: `self` proves AVX-512 F; registers only.
+        unsafe {
+            let back = _mm512_setr_epi32(15, 14, 13, 12, 11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1, 0);
+            _mm512_permutexvar_ps(back, a)
+        }
     }
 
     #[inline(always)]

@@ -11,12 +11,12 @@ mod shape;
 pub(crate) mod trial;
 mod vectors;
 
-pub use dot::dot;
+pub use dot::{dot, squared_distance};
 pub(crate) use exponentials::{max_and_sum, max_and_sum_scalar};
 pub(crate) use kernel::{Part, RowKernel, RowOp};
 pub use law::ROWS_ARE_INDEPENDENT;
 pub(crate) use law::{ODD, ODD_IN_ROWS, columns_follow, moves, room, same_bits, shift_free};
-pub use reduce::{max, squared_deviations, sum, sum_of_squares};
+pub use reduce::{max, max_or_nan, squared_deviations, sum, sum_of_squares};
 pub(crate) use rms::Rms;
 pub(crate) use shape::{Shape, axes, edge_cases};
 pub(crate) use vectors::vectors;

@@ -54,6 +54,12 @@ pub fn max<S: Simd, T: Stored>(simd: S, row: &[T]) -> f32 {
     reduce(Max, simd, row)
 }
 
+/// The largest element of a row, NaN if there is one; -infinity of an empty one.
+#[inline(always)]
+pub fn max_or_nan<S: Simd, T: Stored>(simd: S, row: &[T]) -> f32 {
+    reduce(MaxOrNan, simd, row)
+}
+
 #[inline(always)]
 fn reduce<R: Reduction<S>, S: Simd, T: Stored>(reduction: R, simd: S, row: &[T]) -> f32 {
     let mut totals = [simd.splat(R::START); CHAINS];
@@ -139,6 +145,26 @@ impl<S: Simd> Reduction<S> for Max {
     }
 }
 
+#[derive(Clone, Copy)]
+struct MaxOrNan;
+
+impl<S: Simd> Reduction<S> for MaxOrNan {
+    const START: f32 = f32::NEG_INFINITY;
+
+    #[inline(always)]
+    fn take(self, simd: S, total: S::F, value: S::F) -> S::F {
+        simd.max_nan(total, value)
+    }
+    #[inline(always)]
+    fn join(self, simd: S, a: S::F, b: S::F) -> S::F {
+        simd.max_nan(a, b)
+    }
+    #[inline(always)]
+    fn finish(self, simd: S, total: S::F) -> f32 {
+        simd.reduce_max(total)
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -149,16 +175,17 @@ mod tests {
     struct All<'a, T>(&'a [T]);
 
     impl<T: Stored> Body for All<'_, T> {
-        type Output = [f32; 4];
+        type Output = [f32; 5];
 
         #[inline(always)]
-        fn run<S: Simd>(self, simd: S) -> [f32; 4] {
+        fn run<S: Simd>(self, simd: S) -> [f32; 5] {
             let deviations = squared_deviations(simd, self.0, 3.0);
-            [sum_of_squares(simd, self.0), deviations, sum(simd, self.0), max(simd, self.0)]
+            let (max, or_nan) = (max(simd, self.0), max_or_nan(simd, self.0));
+            [sum_of_squares(simd, self.0), deviations, sum(simd, self.0), max, or_nan]
         }
     }
 
-    fn at_every_level<T: Stored>(row: &[T], expected: [f32; 4]) {
+    fn at_every_level<T: Stored>(row: &[T], expected: [f32; 5]) {
         for isa in Isa::ALL.into_iter().filter(|&isa| available(isa)) {
             assert_eq!(dispatch(isa, All(row)), expected, "{isa}, {} elements", row.len());
         }
@@ -172,7 +199,7 @@ mod tests {
             let squares = row.iter().map(|x| x * x).sum();
             let largest = row.iter().copied().fold(f32::NEG_INFINITY, f32::max);
             let deviations = row.iter().map(|x| (x - 3.0) * (x - 3.0)).sum();
-            let expected = [squares, deviations, row.iter().sum(), largest];
+            let expected = [squares, deviations, row.iter().sum(), largest, largest];
             at_every_level(&row, expected);
             let stored: Vec<bf16> = row.iter().map(|&x| bf16::from_f32(x)).collect();
             at_every_level(&stored, expected);
@@ -186,8 +213,9 @@ mod tests {
             row[at] = -1.0;
             row[(at + 37) % 150] = f32::NAN;
             for isa in Isa::ALL.into_iter().filter(|&isa| available(isa)) {
-                let [squares, deviations, total, largest] = dispatch(isa, All(&row));
-                assert!([squares, deviations, total].iter().all(|x| x.is_nan()), "{isa} at {at}");
+                let [squares, deviations, total, largest, or_nan] = dispatch(isa, All(&row));
+                let nans = [squares, deviations, total, or_nan];
+                assert!(nans.iter().all(|x| x.is_nan()), "{isa} at {at}");
                 assert_eq!(largest, -1.0, "{isa} at {at}");
             }
         }

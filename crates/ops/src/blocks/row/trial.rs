@@ -106,24 +106,44 @@ pub(crate) fn fill(signature: &Signature, filling: &Filling, seed: u64) -> Value
     Values { tensors: operands.map(of).collect() }
 }
 
-/// Greatest error of the first output in units of `u·scale`; infinite where a class is wrong.
-pub(crate) fn greatest_q(op: &dyn Op, case: &Case, inputs: &Values, got: &[f64]) -> f64 {
-    q_of_output(op, case, inputs, (0, got))
+/// The same with the structure that some operands must have.
+fn filled(op: &dyn Op, case: &Case, filling: &Filling, seed: u64) -> Values {
+    let mut values = fill(&check_case(op, case).expect("the case fits"), filling, seed);
+    op.structure(case, seed, &mut values);
+    values
 }
 
-/// Greatest error of one output, by its own element type.
-fn q_of_output(op: &dyn Op, case: &Case, inputs: &Values, (k, got): (usize, &[f64])) -> f64 {
+/// Greatest error of the first output in units of `u·scale`; infinite where a class is wrong.
+pub(crate) fn greatest_q(op: &dyn Op, case: &Case, inputs: &Values, got: &[f64]) -> f64 {
+    q_of_output(op, case, inputs, (0, got), false)
+}
+
+/// Greatest error of one output, by its own element type and by what may cancel.
+fn q_of_output(
+    op: &dyn Op,
+    case: &Case,
+    inputs: &Values,
+    (k, got): (usize, &[f64]),
+    cancels: bool,
+) -> f64 {
     let dtype = check_case(op, case).expect("the case fits").outputs()[k].dtype;
     let truth = op.oracle(case, inputs, k, &Want::all());
     assert_eq!(truth.value.len(), got.len());
-    let elements = truth.value.iter().zip(&truth.scale).zip(got);
-    elements.map(|((&want, &scale), &got)| q(dtype, want, scale, got)).fold(0.0, f64::max)
+    let cancelled = |at: usize| truth.cancelled.get(at).filter(|_| cancels).unwrap_or(&0.0);
+    let q_at = |at: usize| q(dtype, truth.value[at], truth.scale[at] + cancelled(at), got[at]);
+    (0..got.len()).map(q_at).fold(0.0, f64::max)
 }
 
 /// Greatest error of all outputs.
-fn q_of_all(op: &dyn Op, case: &Case, inputs: &Values, got: &[Vec<f64>]) -> f64 {
-    let each = got.iter().enumerate();
-    each.map(|(k, got)| q_of_output(op, case, inputs, (k, got))).fold(0.0, f64::max)
+fn q_of_all(
+    op: &dyn Op,
+    kernel: &dyn Kernel,
+    case: &Case,
+    inputs: &Values,
+    got: &[Vec<f64>],
+) -> f64 {
+    let (each, cancels) = (got.iter().enumerate(), kernel.contract(case).cancels);
+    each.map(|(k, got)| q_of_output(op, case, inputs, (k, got), cancels)).fold(0.0, f64::max)
 }
 
 fn q(dtype: DType, want: f64, scale: f64, got: f64) -> f64 {
@@ -157,14 +177,14 @@ pub(crate) fn judge(
     let structured = structured.map(|filling| (filling, limits.structured * longer));
     let exact = portfolio.exact.iter().map(|filling| (filling, 0.0));
     for (filling, limit) in exact.chain(zero_mean).chain(structured) {
-        let inputs = fill(&signature, filling, 7);
+        let inputs = filled(op, case, filling, 7);
         let got = call(op, kernel, case, setup, &inputs);
-        let q = q_of_all(op, case, &inputs, &got);
+        let q = q_of_all(op, kernel, case, &inputs, &got);
         if q > limit {
             return Err(format!("{case} on {}: q {q} > {limit}", filling.describe(&signature)));
         }
     }
-    let base = fill(&signature, &portfolio.zero_mean[0], 11);
+    let base = filled(op, case, &portfolio.zero_mean[0], 11);
     judge_specials(op, kernel, case, setup, &base, limits.structured * longer)?;
     judge_laws(op, kernel, case, setup, &base)
 }
@@ -190,7 +210,7 @@ fn judge_specials(
                 }
             }
             let got = call(op, kernel, case, setup, &inputs);
-            let q = q_of_all(op, case, &inputs, &got);
+            let q = q_of_all(op, kernel, case, &inputs, &got);
             if q > limit {
                 return Err(format!("{case} with {value:e} in operand {operand}: q {q}"));
             }
@@ -281,7 +301,7 @@ pub(crate) fn threads_change_nothing(entry: &Entry, case: &str) {
     let case: Case = case.parse().expect("a case");
     let signature = check_case(entry.op, &case).expect("the case fits");
     let filling = Filling::uniform(&signature, &proofmark_tensor::Fill::Normal);
-    let inputs = fill(&signature, &filling, 3);
+    let inputs = filled(entry.op, &case, &filling, 3);
     for isa in Isa::ALL.into_iter().filter(|&isa| proofmark_simd::available(isa)) {
         let run = |name: &str, threads| {
             let kernel = entry.kernel(name).expect("the entry has it");

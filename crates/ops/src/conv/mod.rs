@@ -1,0 +1,156 @@
+//! Convolutions along one axis and along two.
+//!
+//! ```text
+//! conv1d  y[b,o,i]   = bias[o] + Σ x[b,c,at(i,k)] · w[o,c,k]
+//! conv2d  y[b,o,i,j] = bias[o] + Σ x[b,c,at(i,p),at(j,q)] · w[o,c,p,q]
+//!         at(i,k) = i·stride + k·dilation − pad; x is 0 outside
+//! ```
+//!
+//! | axis | meaning |
+//! |---|---|
+//! | `b` | images in the batch |
+//! | `c` | channels of an image |
+//! | `o` | channels of a result |
+//! | `h`, `w` | rows and columns of a channel (conv2d) |
+//! | `l` | elements of a channel (conv1d) |
+//!
+//! Variants: `kh`, `kw` (conv1d: `k`) taps, `stride`, `pad` zeros on either side, `dilation`;
+//! `groups` divides c and o, and a channel of the result sees the channels of its own group only
+//! (`groups` = c is depthwise); `bias=true` adds an operand `[o]`. Taps are not reversed.
+//! x is `[b,c,h,w]`, w `[o,c/groups,kh,kw]`, all operands f32 without gaps; sums in f32.
+//!
+//! Edges: NaN, or 0 times infinity, makes NaN of the results whose taps fall on it and of no
+//! other; what an infinite or NaN weight makes of a tap on padding is free, because libraries
+//! differ (some multiply by the zero, some skip it). Subnormal products count; no channels give the
+//! bias or 0; the sign of a zero is free; empty results are left alone.
+
+mod definition;
+mod kernels;
+mod laws;
+mod mutants;
+mod oracle;
+#[cfg(test)]
+mod tests;
+
+use crate::library::{self, LibraryError};
+use proofmark_contract::{Entry, Kernel};
+use proofmark_schema::{AttrValue, Case, DType};
+use proofmark_tensor::Pool;
+
+const KERNELS: &[&dyn Kernel] =
+    &[&kernels::PARALLEL, &kernels::SIMD, &kernels::WINOGRAD, &kernels::IM2COL, &kernels::SCALAR];
+
+/// `conv1d` with everything that belongs to it.
+pub static CONV1D: Entry = Entry {
+    op: &definition::Conv::CONV1D,
+    kernels: &[&kernels::PARALLEL, &kernels::SIMD, &kernels::IM2COL, &kernels::SCALAR],
+    mutants: mutants::CONV1D,
+    suite: include_str!("suite_1d.toml"),
+};
+
+/// `conv2d` with everything that belongs to it.
+pub static CONV2D: Entry = Entry {
+    op: &definition::Conv::CONV2D,
+    kernels: KERNELS,
+    mutants: mutants::CONV2D,
+    suite: include_str!("suite.toml"),
+};
+
+/// The weights of a convolution along `N` axes, and how they are moved over an image.
+#[derive(Clone, Copy, Debug)]
+pub struct Weights<'a, const N: usize> {
+    /// `[outputs, channels / groups, taps…]`.
+    pub data: &'a [f32],
+    /// Channels of the result.
+    pub outputs: usize,
+    /// Taps along each axis.
+    pub taps: [usize; N],
+    /// Added to each channel of the result.
+    pub bias: Option<&'a [f32]>,
+    /// Elements from one result to the next.
+    pub stride: usize,
+    /// Zeros before the first and after the last element.
+    pub pad: usize,
+    /// Elements from one tap to the next.
+    pub dilation: usize,
+    /// Groups of channels that know nothing of each other.
+    pub groups: usize,
+}
+
+/// The convolution of `[b, c, l]` elements along the last axis, on up to `threads` threads.
+///
+/// ```
+/// use proofmark_ops::conv::{Weights, conv1d};
+/// use proofmark_tensor::Pool;
+///
+/// let edges = Weights {
+///     data: &[-1.0, 1.0],
+///     outputs: 1,
+///     taps: [2],
+///     bias: None,
+///     stride: 1,
+///     pad: 0,
+///     dilation: 1,
+///     groups: 1,
+/// };
+/// let mut y = [0.0; 3];
+/// conv1d(&[1.0, 2.0, 4.0, 7.0], [1, 1, 4], edges, &mut y, &Pool::serial(), 1)?;
+/// assert_eq!(y, [1.0, 2.0, 3.0]);
+/// # Ok::<(), proofmark_ops::library::LibraryError>(())
+/// ```
+///
+/// # Errors
+/// If lengths do not fit each other.
+pub fn conv1d(
+    x: &[f32],
+    [b, c, l]: [usize; 3],
+    weights: Weights<'_, 1>,
+    y: &mut [f32],
+    pool: &Pool,
+    threads: usize,
+) -> Result<(), LibraryError> {
+    let sizes = [("b", b), ("c", c), ("o", weights.outputs), ("l", l)];
+    run(&CONV1D, &sizes, &["k"], x, weights, y, (pool, threads))
+}
+
+/// The convolution of `[b, c, h, w]` elements along the last two axes; see [`conv1d`].
+///
+/// # Errors
+/// If lengths do not fit each other.
+pub fn conv2d(
+    x: &[f32],
+    [b, c, h, w]: [usize; 4],
+    weights: Weights<'_, 2>,
+    y: &mut [f32],
+    pool: &Pool,
+    threads: usize,
+) -> Result<(), LibraryError> {
+    let sizes = [("b", b), ("c", c), ("o", weights.outputs), ("h", h), ("w", w)];
+    run(&CONV2D, &sizes, &["kh", "kw"], x, weights, y, (pool, threads))
+}
+
+fn run<const N: usize>(
+    entry: &Entry,
+    sizes: &[(&str, usize)],
+    taps: &[&str; N],
+    x: &[f32],
+    weights: Weights<'_, N>,
+    y: &mut [f32],
+    (pool, threads): (&Pool, usize),
+) -> Result<(), LibraryError> {
+    let Weights { data, bias, stride, pad, dilation, groups, .. } = weights;
+    let mut case = Case::new(entry.op.name(), DType::F32);
+    for &(axis, size) in sizes {
+        case = case.axis(axis, size as u64);
+    }
+    let others = [("stride", stride), ("pad", pad), ("dilation", dilation), ("groups", groups)];
+    for (name, value) in taps.iter().copied().zip(weights.taps).chain(others) {
+        case = case.attr(name, AttrValue::Int(value as i64));
+    }
+    let mut inputs = vec![x.into(), data.into()];
+    if let Some(bias) = bias {
+        case = case.attr("bias", AttrValue::Flag(true));
+        inputs.push(bias.into());
+    }
+    library::run(entry, &case, &inputs, &mut [y.into()], pool, threads)
+}

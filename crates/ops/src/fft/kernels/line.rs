@@ -1,0 +1,198 @@
+//! Transforms of single lines on one thread: two passes, or a convolution of them.
+
+use super::along::{Fold, Products};
+use super::memory::{Own, lanes};
+use super::pass::{Pass, Sink, Source};
+use super::plan::{Line, Plan, is_folded};
+use crate::fft::definition::{Kind, Problem};
+use proofmark_schema::Isa;
+use proofmark_simd::dispatch;
+use std::ops::Range;
+
+/// Which way, and the factor of results.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Way {
+    /// Real and imaginary parts are swapped on the way in and out, which makes it the inverse.
+    pub(super) is_inverse: bool,
+    /// What results are multiplied by.
+    pub(super) scale: f32,
+}
+
+/// Plan, tables and path of a call.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Lines<'a> {
+    /// The plan.
+    pub(super) plan: &'a Plan,
+    /// Its tables.
+    pub(super) tables: &'a [f32],
+    /// The path.
+    pub(super) isa: Isa,
+}
+
+/// The rows of a line's matrix: where it is read, and where its result goes.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Ends {
+    /// `m` complex numbers.
+    pub(super) from: *const f32,
+    /// As many.
+    pub(super) to: *mut f32,
+}
+
+impl Lines<'_> {
+    fn lanes(&self) -> usize {
+        lanes(self.isa)
+    }
+
+    /// Groups of the first and of the second pass; none of the first where there is no matrix.
+    pub(super) fn groups(&self, line: &Line) -> [usize; 2] {
+        let groups = |columns: usize| columns.div_ceil(self.lanes());
+        if line.first.n == 1 { [0, 1] } else { [groups(line.second.n), groups(line.first.n)] }
+    }
+
+    /// Some groups of the first pass, which leaves the turned matrix in `middle`.
+    ///
+    /// # Safety
+    /// The ends and the memory belong to the line and nobody writes them meanwhile, but other
+    /// groups `middle`.
+    pub(super) unsafe fn first(
+        &self,
+        line: &Line,
+        ends: Ends,
+        way: Way,
+        middle: *mut f32,
+        buffers: [*mut f32; 2],
+        groups: Range<usize>,
+    ) {
+        let lanes = self.lanes();
+        let columns = line.second.n;
+        let source =
+            Source::Pairs { first: ends.from, stride: 2 * columns, is_swapped: way.is_inverse };
+        let group = 2 * lanes * columns.next_multiple_of(lanes);
+        let between = self.tables[line.between..].as_ptr();
+        let sink = Sink::Turned { first: middle, group, between };
+        let (column, tables) = (&line.first, self.tables);
+        dispatch(
+            self.isa,
+            Pass { column, tables, columns, groups, source, sink, scratch: buffers },
+        );
+    }
+
+    /// Some groups of the second pass.
+    ///
+    /// # Safety
+    /// As for [`Lines::first`]; other groups write other columns of the result.
+    pub(super) unsafe fn second(
+        &self,
+        line: &Line,
+        ends: Ends,
+        way: Way,
+        middle: *mut f32,
+        buffers: [*mut f32; 2],
+        groups: Range<usize>,
+    ) {
+        let (lanes, columns) = (self.lanes(), line.first.n);
+        let source = match columns {
+            1 => Source::Pairs { first: ends.from, stride: 2, is_swapped: way.is_inverse },
+            _ => {
+                let group = 2 * lanes * line.second.n.next_multiple_of(lanes);
+                Source::Parts { first: middle, group }
+            }
+        };
+        let Way { is_inverse: is_swapped, scale } = way;
+        let sink = Sink::Pairs { first: ends.to, stride: 2 * columns, is_swapped, scale };
+        let (column, tables) = (&line.second, self.tables);
+        dispatch(
+            self.isa,
+            Pass { column, tables, columns, groups, source, sink, scratch: buffers },
+        );
+    }
+
+    /// A transform of `m` points by two passes.
+    fn direct(&self, line: &Line, from: &[f32], to: &mut [f32], way: Way, own: &Own<'_>) {
+        assert!(from.len() >= 2 * line.m && to.len() >= 2 * line.m, "a whole line");
+        let ends = Ends { from: from.as_ptr(), to: to.as_mut_ptr() };
+        let [first, second] = self.groups(line);
+        // SAFETY: the slices are whole lines, and the memory is this thread's own.
+        unsafe {
+            self.first(line, ends, way, own.middle, own.buffers, 0..first);
+            self.second(line, ends, way, own.middle, own.buffers, 0..second);
+        }
+    }
+
+    /// A transform of complex numbers.
+    pub(super) fn complex(
+        &self,
+        line: &Line,
+        from: &[f32],
+        to: &mut [f32],
+        way: Way,
+        own: &mut Own<'_>,
+    ) {
+        if !line.is_convolved() {
+            return self.direct(line, from, to, way, own);
+        }
+        let (n, m) = (2 * line.n, 2 * line.m);
+        let (chirp, filter) = (&self.tables[line.chirp..][..n], &self.tables[line.filter..][..m]);
+        let [u, v] = std::mem::take(&mut own.wide);
+        let swaps = way.is_inverse;
+        let plain = Way { is_inverse: false, scale: 1.0 };
+        let multiply = |from: &[f32], by, to: &mut [f32], swaps_from, swaps_to, scale| {
+            dispatch(self.isa, Products { from, by, to, swaps_from, swaps_to, scale });
+        };
+        multiply(&from[..n], chirp, &mut u[..n], swaps, false, 1.0);
+        u[n..m].fill(0.0);
+        self.direct(line, u, v, plain, own);
+        // The second transform is the inverse: swapped going in here and coming out below.
+        multiply(&v[..m], filter, &mut u[..m], false, true, 1.0);
+        self.direct(line, u, v, plain, own);
+        multiply(&v[..n], chirp, &mut to[..n], true, swaps, way.scale);
+        own.wide = [u, v];
+    }
+
+    /// A line along z, of whatever kind.
+    pub(super) fn any(
+        &self,
+        problem: &Problem,
+        from: &[f32],
+        to: &mut [f32],
+        way: Way,
+        own: &mut Own<'_>,
+    ) {
+        let (line, n) = (&self.plan.z, problem.z);
+        let rows = std::mem::take(&mut own.rows);
+        let [x, y] = rows;
+        match problem.kind {
+            Kind::Complex => self.complex(line, from, to, way, own),
+            Kind::FromReal if is_folded(problem) => {
+                self.complex(line, from, to, way, own);
+                self.fold(to.as_ptr(), to.as_mut_ptr(), line.n, false);
+            }
+            Kind::ToReal if is_folded(problem) => {
+                self.fold(from.as_ptr(), x.as_mut_ptr(), line.n, true);
+                self.complex(line, x, to, way, own);
+            }
+            Kind::FromReal => {
+                let pairs = x.chunks_exact_mut(2).zip(from);
+                pairs.for_each(|(pair, &value)| (pair[0], pair[1]) = (value, 0.0));
+                self.complex(line, x, y, way, own);
+                to.copy_from_slice(&y[..to.len()]);
+            }
+            Kind::ToReal => {
+                (x[0], x[1]) = (from[0], 0.0);
+                for k in 1..=n / 2 {
+                    let (re, im) = (from[2 * k], from[2 * k + 1]);
+                    (x[2 * k], x[2 * k + 1]) = (re, im);
+                    (x[2 * (n - k)], x[2 * (n - k) + 1]) = (re, -im);
+                }
+                self.complex(line, x, y, way, own);
+                to.iter_mut().zip(y.chunks_exact(2)).for_each(|(to, pair)| *to = pair[0]);
+            }
+        }
+        own.rows = [x, y];
+    }
+
+    fn fold(&self, from: *const f32, to: *mut f32, half: usize, is_back: bool) {
+        let roots = &self.tables[self.plan.fold..];
+        dispatch(self.isa, Fold { from, to, half, roots, is_back });
+    }
+}

@@ -1,0 +1,17 @@
+//! The kernels of the Fourier transform.
+
+mod along;
+mod butterfly;
+mod line;
+mod memory;
+mod parallel;
+mod pass;
+mod plan;
+mod scalar;
+mod simd;
+mod tables;
+mod whole;
+
+pub(super) use parallel::PARALLEL;
+pub(super) use scalar::SCALAR;
+pub(super) use simd::SIMD;

@@ -1,0 +1,194 @@
+//! The plan of a transform: lengths, radices and tables, made once for many calls.
+//!
+//! A plan lies in the memory that `prepare` fills: its own words first, then every table as f32.
+//! All tables are computed in f64 from angles reduced exactly, and rounded once.
+
+use super::tables::Tables;
+use crate::fft::definition::{Kind, Problem};
+
+/// Prime factors that have a butterfly; a length with another goes Bluestein's way.
+const PRIMES: [usize; 6] = [2, 3, 5, 7, 11, 13];
+
+/// More stages than any length that fits an address needs.
+const STAGES: usize = 40;
+
+/// A transform along columns, one for each lane of a vector.
+#[derive(Clone, Copy, Debug)]
+#[repr(C)]
+pub(super) struct Column {
+    /// Points.
+    pub(super) n: usize,
+    /// Stages.
+    pub(super) count: usize,
+    /// The radix of each.
+    pub(super) radices: [u8; STAGES],
+    /// Where its roots and twiddles are: for each stage the roots of an odd radix, then the
+    /// factors of all butterflies but the first.
+    pub(super) table: usize,
+}
+
+/// A transform of contiguous points: columns of a matrix, factors, columns of the turned matrix.
+#[derive(Clone, Copy, Debug)]
+#[repr(C)]
+pub(super) struct Line {
+    /// Points.
+    pub(super) n: usize,
+    /// Points of the transform that is made: `n`, or the length of Bluestein's convolution.
+    pub(super) m: usize,
+    /// Down the rows of the matrix; 1 point where there is but one row.
+    pub(super) first: Column,
+    /// Down the rows of the turned matrix.
+    pub(super) second: Column,
+    /// Factors between the two, a group of columns after the other.
+    pub(super) between: usize,
+    /// Bluestein's chirp.
+    pub(super) chirp: usize,
+    /// The transform of Bluestein's filter.
+    pub(super) filter: usize,
+}
+
+/// A transform with everything it needs but memory.
+#[derive(Clone, Copy, Debug)]
+#[repr(C)]
+pub(super) struct Plan {
+    /// Along z: of half the points where two reals make a complex number.
+    pub(super) z: Line,
+    /// Along y and x: as columns where the length allows it.
+    pub(super) across: [Line; 2],
+    /// Roots that part two transforms of reals made as one.
+    pub(super) fold: usize,
+    /// Floats of all tables.
+    pub(super) floats: usize,
+}
+
+impl Plan {
+    /// The plan of a problem for vectors of so many lanes.
+    pub(super) fn new(problem: &Problem, lanes: usize, tables: &mut Tables) -> Plan {
+        let is_folded = is_folded(problem);
+        let points = if is_folded { problem.z / 2 } else { problem.z };
+        let z = Line::new(points, lanes, tables);
+        let across = [problem.y, problem.x].map(|n| Line::across(n, lanes, tables));
+        let fold = tables.reserve(if is_folded { 2 * (points / 2 + 1) } else { 0 });
+        if is_folded {
+            tables.roots(fold, points / 2 + 1, problem.z);
+        }
+        Plan { z, across, fold, floats: tables.floats() }
+    }
+}
+
+/// Whether pairs of reals are taken for complex numbers.
+pub(super) fn is_folded(problem: &Problem) -> bool {
+    problem.kind != Kind::Complex && problem.z.is_multiple_of(2)
+}
+
+impl Column {
+    fn new(n: usize, tables: &mut Tables) -> Column {
+        let mut column = Column { n, count: 0, radices: [0; STAGES], table: 0 };
+        let mut push = |radix: usize| {
+            column.radices[column.count] = radix as u8;
+            column.count += 1;
+        };
+        let twos = n.trailing_zeros();
+        // Eights, but two fours rather than an eight and a two.
+        let (eights, rest) = match (twos / 3, twos % 3) {
+            (0, rest) => (0, [0, 2, 4][rest as usize]),
+            (eights, 1) => (eights - 1, 16),
+            (eights, rest) => (eights, [0, 0, 4][rest as usize]),
+        };
+        (0..eights).for_each(|_| push(8));
+        match rest {
+            0 => {}
+            16 => [4, 4].into_iter().for_each(&mut push),
+            radix => push(radix),
+        }
+        let mut left = n >> twos;
+        for prime in PRIMES.into_iter().skip(1) {
+            while left.is_multiple_of(prime) {
+                left /= prime;
+                push(prime);
+            }
+        }
+        let radices = column.radices;
+        column.table = tables.stages(n, &radices[..column.count]);
+        column
+    }
+
+    /// Where a stage's roots and twiddles begin, given those of the stage before.
+    pub(super) fn floats(radix: usize, butterflies: usize) -> usize {
+        let roots = if radix.is_multiple_of(2) { 0 } else { 2 * radix };
+        roots + 2 * (butterflies - 1) * (radix - 1)
+    }
+}
+
+/// Whether a length has butterflies for all its prime factors.
+fn is_smooth(n: usize) -> bool {
+    let divided = |mut left: usize, prime: usize| {
+        while left.is_multiple_of(prime) {
+            left /= prime;
+        }
+        left
+    };
+    PRIMES.into_iter().fold(n, divided) == 1
+}
+
+/// The least length of at least `least` points that is cheap.
+fn convolution(least: usize) -> usize {
+    let up = |odd: usize| {
+        let twos = least.div_ceil(odd).next_power_of_two();
+        odd * twos
+    };
+    [1, 3, 5, 9, 15].into_iter().map(up).min().unwrap_or(least)
+}
+
+impl Line {
+    fn new(n: usize, lanes: usize, tables: &mut Tables) -> Line {
+        if is_smooth(n) {
+            return Line::direct(n, lanes, tables);
+        }
+        let mut line = Line::direct(convolution(2 * n - 1), lanes, tables);
+        (line.chirp, line.filter) = tables.chirp(n, line.m);
+        Line { n, ..line }
+    }
+
+    /// Down columns that lie in memory as such: no matrix is made of them where all factors have
+    /// butterflies.
+    fn across(n: usize, lanes: usize, tables: &mut Tables) -> Line {
+        if !is_smooth(n) {
+            return Line::new(n, lanes, tables);
+        }
+        let (first, second) = (Column::new(1, tables), Column::new(n, tables));
+        Line { n, m: n, first, second, between: 0, chirp: 0, filter: 0 }
+    }
+
+    fn direct(n: usize, lanes: usize, tables: &mut Tables) -> Line {
+        // Vectors that pass through the columns of both matrices; one row needs no matrix.
+        let cost = |rows: usize| match rows {
+            1 => n,
+            rows => (n / rows).div_ceil(lanes) * rows + rows.div_ceil(lanes) * (n / rows),
+        };
+        let divisors = (1..).take_while(|d| d * d <= n).filter(|d| n.is_multiple_of(*d));
+        let rows = divisors.min_by_key(|&d| (cost(d), usize::MAX - d)).unwrap_or(1);
+        let cols = n / rows;
+        let (first, second) = (Column::new(rows, tables), Column::new(cols, tables));
+        let between = if rows > 1 { tables.between(rows, cols, lanes) } else { 0 };
+        Line { n, m: n, first, second, between, chirp: 0, filter: 0 }
+    }
+
+    /// Whether it goes Bluestein's way.
+    pub(super) fn is_convolved(&self) -> bool {
+        self.m != self.n
+    }
+
+    /// Floats of the turned matrix.
+    pub(super) fn middle(&self, lanes: usize) -> usize {
+        match self.first.n {
+            1 => 0,
+            rows => 2 * rows.next_multiple_of(lanes) * self.second.n.next_multiple_of(lanes),
+        }
+    }
+
+    /// The longest column.
+    pub(super) fn longest(&self) -> usize {
+        self.first.n.max(self.second.n)
+    }
+}

@@ -1,0 +1,167 @@
+//! The definition of layer normalisation's gradient: operands, work, what the gate tries, laws.
+
+use super::oracle;
+use crate::blocks::row::{
+    ROWS_ARE_INDEPENDENT, Shape, axes, columns_follow, edge_cases, same_bits,
+};
+use proofmark_contract::{
+    Attribute, AttributeKind, Axis, BadCase, Filling, Law, Op, Operand, Portfolio, Role, Signature,
+    Specials, Truth, Values, Want,
+};
+use proofmark_schema::{AttrValue, Case, DType, Work};
+use proofmark_tensor::Fill;
+
+/// The op.
+#[derive(Debug, Default)]
+pub(crate) struct LayerNormGrad;
+
+/// A case's sizes and attributes.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Problem {
+    /// Rows: `b · s`.
+    pub(super) rows: usize,
+    /// Elements of a row.
+    pub(super) length: usize,
+    /// What is added to the variance.
+    pub(super) eps: f64,
+}
+
+impl Problem {
+    /// Reads a case that the op's signature accepted.
+    pub(super) fn of(case: &Case) -> Problem {
+        let Shape { rows, length, .. } = Shape::of(case);
+        Problem { rows, length, eps: case.real("eps", 1e-5) }
+    }
+}
+
+const AXES: &[Axis] = &axes(1024);
+
+const ATTRIBUTES: &[Attribute] = &[Attribute {
+    name: "eps",
+    meaning: "added to the variance",
+    kind: AttributeKind::Real { low: 0.0, high: 1.0 },
+    default: "1e-5",
+}];
+
+impl Op for LayerNormGrad {
+    fn name(&self) -> &'static str {
+        "layer_norm_grad"
+    }
+
+    fn summary(&self) -> &'static str {
+        "dx, dgamma, dbeta of y = (x − mean x) · gamma / √(variance of x + eps) + beta"
+    }
+
+    fn edges(&self) -> &'static [&'static str] {
+        &[
+            "NaN makes its row of dx and its columns of dgamma and dbeta NaN, in x all of dgamma",
+            "an infinity in x does the same; of one in dy or gamma nothing is promised",
+            "without rows dgamma and dbeta are 0; the sign of a zero is free",
+        ]
+    }
+
+    fn axes(&self) -> &'static [Axis] {
+        AXES
+    }
+
+    fn attributes(&self) -> &'static [Attribute] {
+        ATTRIBUTES
+    }
+
+    fn dtypes(&self) -> &'static [DType] {
+        &[DType::F32, DType::Bf16, DType::F16]
+    }
+
+    fn signature(&self, case: &Case) -> Result<Signature, BadCase> {
+        let shape = Shape::of(case).sizes;
+        let operand = |name, role, shape: &[usize]| Operand::new(name, role, case.dtype, shape);
+        Ok(Signature::new(vec![
+            operand("x", Role::Input, &shape),
+            operand("gamma", Role::Weight, &shape[2..]).dense(),
+            operand("dy", Role::Input, &shape),
+            operand("dx", Role::Output, &shape),
+            operand("dgamma", Role::Output, &shape[2..]).dense(),
+            operand("dbeta", Role::Output, &shape[2..]).dense(),
+        ]))
+    }
+
+    fn work(&self, case: &Case) -> Work {
+        let (shape, size) = (Shape::of(case), case.dtype.size() as u64);
+        // Mean and variance 4; products and sums 5; dx 5; dgamma 2, dbeta 1.
+        Work {
+            flops: 17 * shape.elements(),
+            bytes_read: (2 * shape.elements() + shape.length as u64) * size,
+            bytes_written: (shape.elements() + 2 * shape.length as u64) * size,
+            transcendentals: shape.rows as u64,
+        }
+    }
+
+    fn reduction(&self, case: &Case) -> u64 {
+        let Problem { rows, length, .. } = Problem::of(case);
+        rows.max(length) as u64
+    }
+
+    fn oracle(&self, case: &Case, inputs: &Values, output: usize, want: &Want) -> Truth {
+        let inputs = [0, 1, 2].map(|i| inputs.of(i));
+        oracle::truth(&Problem::of(case), inputs, output, want)
+    }
+
+    fn portfolio(&self, _case: &Case, signature: &Signature) -> Portfolio {
+        let mut portfolio = Portfolio::standard(signature);
+        let normal = Filling::uniform(signature, &Fill::Normal);
+        let mut add = |operand, fill| {
+            portfolio.structured.push(normal.clone().with(operand, fill));
+        };
+        // Variances around eps show what is done with it; offsets, whether squares are taken of
+        // differences.
+        add(0, Fill::Uniform { low: -1e-2, high: 1e-2 });
+        add(0, Fill::Uniform { low: -1e-3, high: 1e-3 });
+        add(0, Fill::Offset { mean: 1e3 });
+        add(2, Fill::Offset { mean: 10.0 });
+        portfolio
+    }
+
+    /// `largest` leaves room for the squares of a row and for products of three.
+    fn specials(&self, case: &Case, _signature: &Signature) -> Specials {
+        let largest = 2f64.powi(20).min(case.dtype.largest());
+        let mut specials = Specials::standard(&[0, 1, 2], case.dtype, largest);
+        specials.values.retain(|value| !value.is_infinite());
+        specials
+    }
+
+    fn laws(&self) -> &'static [Law] {
+        LAWS
+    }
+
+    fn proof_cases(&self, dtype: DType) -> Vec<Case> {
+        let case = |b, s, d, eps| {
+            let case = Case::new("layer_norm_grad", dtype).axis("b", b).axis("s", s).axis("d", d);
+            case.attr("eps", AttrValue::Real(eps))
+        };
+        let mut cases = edge_cases(self.name(), dtype);
+        // Of two elements dx is what eps leaves of it: nothing that a test could trust.
+        cases.retain(|case| Problem::of(case).length != 2);
+        cases.extend([
+            case(2, 2, 128, 1e-3),
+            case(1, 3, 40, 0.1),
+            case(3, 30, 33, 1e-5),
+            case(1, 300, 5, 1e-5),
+        ]);
+        cases
+    }
+}
+
+const LAWS: &[Law] = &[
+    ROWS_ARE_INDEPENDENT,
+    columns_follow::<LayerNormGrad>(),
+    Law {
+        name: "linear_in_dy",
+        statement: "doubling and negating dy does the same to all gradients, to the bit",
+        change: |case, inputs, _| {
+            inputs.tensors[2].iter_mut().for_each(|dy| *dy *= -2.0);
+            // Results of f16 may be subnormal, where a doubled one keeps a digit more.
+            case.dtype != DType::F16
+        },
+        holds: |_, before, after| same_bits(before, after, |_, gradient| -2.0 * gradient),
+    },
+];

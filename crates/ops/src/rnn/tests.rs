@@ -1,0 +1,58 @@
+//! Known answers, every kernel and mutant on every case, and threads.
+
+use super::{GRU, LSTM, Weights, gru, lstm};
+use crate::blocks::row::trial;
+use proofmark_tensor::Pool;
+
+const WEIGHTS: Weights<'_> = Weights {
+    w_ih: &[1.0, -1.0, 0.5, 2.0],
+    w_hh: &[0.5, 1.0, -1.0, 0.25],
+    b_ih: &[0.1, 0.2, 0.3, 0.4],
+    b_hh: &[0.0, -0.2, 0.1, 0.6],
+};
+
+fn sigmoid(x: f32) -> f32 {
+    1.0 / (1.0 + (-x).exp())
+}
+
+#[test]
+fn one_unit_known_by_hand_comes_out_of_an_lstm() {
+    let (mut y, mut h, mut c) = ([0.0], [0.5], [2.0]);
+    lstm(&[0.75], [1, 1, 1], WEIGHTS, &mut y, (&mut h, &mut c), &Pool::serial(), 1).unwrap();
+    // Sums by hand: i 0.75+0.1+0.25, f -0.75+0.2+0.5-0.2, g 0.375+0.3-0.5+0.1, o 1.5+0.4+0.125+0.6.
+    let state = sigmoid(-0.25) * 2.0 + sigmoid(1.1) * 0.275f32.tanh();
+    assert!((c[0] - state).abs() < 1e-6, "{} {state}", c[0]);
+    assert!((y[0] - sigmoid(2.625) * state.tanh()).abs() < 1e-6 && y == h, "{}", y[0]);
+}
+
+#[test]
+fn one_unit_known_by_hand_comes_out_of_a_gru() {
+    let Weights { w_ih, w_hh, b_ih, b_hh } = WEIGHTS;
+    let weights =
+        Weights { w_ih: &w_ih[..3], w_hh: &w_hh[..3], b_ih: &b_ih[..3], b_hh: &b_hh[..3] };
+    let (mut y, mut h) = ([0.0], [0.5]);
+    gru(&[0.75], [1, 1, 1], weights, &mut y, &mut h, &Pool::serial(), 1).unwrap();
+    let (r, z) = (sigmoid(1.1), sigmoid(-0.25));
+    let n = (0.675 + r * -0.4).tanh();
+    let want = (1.0 - z) * n + z * 0.5;
+    assert!((y[0] - want).abs() < 1e-6 && y == h, "{} {want}", y[0]);
+    assert!(gru(&[0.75], [2, 1, 1], weights, &mut y, &mut h, &Pool::serial(), 1).is_err());
+}
+
+#[test]
+fn every_kernel_passes_on_every_path() {
+    trial::every_kernel_passes(&LSTM);
+    trial::every_kernel_passes(&GRU);
+}
+
+#[test]
+fn every_mutant_is_refused() {
+    trial::every_mutant_fails(&LSTM);
+    trial::every_mutant_fails(&GRU);
+}
+
+#[test]
+fn thread_counts_do_not_change_a_bit() {
+    trial::threads_change_nothing(&LSTM, "lstm:f32[t=3,b=2,i=5,h=70]");
+    trial::threads_change_nothing(&GRU, "gru:f32[t=3,b=19,i=5,h=70]");
+}

@@ -1,0 +1,165 @@
+//! The kernels of conversions: places counted, entries put where they belong.
+//!
+//! Idea: to rows, entries are counted by row, put there with their column and number in one word,
+//! and each row's words are sorted, so that entries of one place keep their order; sorting, which
+//! takes most of the time, is shared out by rows. From rows, the number of each row is repeated.
+//! 8 bytes of scratch memory an entry, and 4 a row.
+
+use super::csr::Csr;
+use super::{no_matrix, of_row};
+use crate::blocks::made::Made;
+use crate::blocks::scratch::elements_mut;
+use crate::sparse::convert::Conversion;
+use proofmark_contract::{Call, Kernel, KernelError};
+use proofmark_schema::{Case, Isa};
+use proofmark_tensor::{Element, RowsMut, SharedRows, split};
+use std::ops::Range;
+
+/// The kernels of `coo_to_csr`, best first.
+pub(crate) static TO_CSR: &[&dyn Kernel] = &[
+    &Made {
+        workspace,
+        ..Made::parallel("entries counted and put in rows, which threads sort", |call| {
+            to_csr(call, call.threads)
+        })
+        .exact()
+    },
+    &Made {
+        workspace,
+        ..Made::simd("entries counted, put in rows and sorted", |call| to_csr(call, 1)).exact()
+    },
+    &Made {
+        workspace,
+        ..Made::scalar("entries counted, put in rows and sorted", |call| to_csr(call, 1))
+    },
+];
+
+/// The kernels of `csr_to_coo`, best first.
+pub(crate) static TO_COO: &[&dyn Kernel] = &[
+    &Made::parallel("entries of as many rows for each thread", |call| to_coo(call, call.threads))
+        .exact(),
+    &Made::simd("row numbers repeated, entries copied", |call| to_coo(call, 1)).exact(),
+    &Made::scalar("row numbers repeated, entries copied", |call| to_coo(call, 1)),
+];
+
+/// Entries that are worth a thread.
+const GRAIN: usize = 16_384;
+
+fn workspace(case: &Case, _: Isa, _: usize) -> usize {
+    let matrix = Conversion::of(case).matrix;
+    8 * matrix.entries() + 4 * (matrix.rows + 1)
+}
+
+/// A handle on a slice, of which threads take ranges.
+///
+/// # Safety
+/// The slice is used through the handle only while the handle is.
+unsafe fn shared<T: Element>(slice: &mut [T]) -> SharedRows<'_, T> {
+    let count = slice.len();
+    // SAFETY: as the caller vouches.
+    unsafe { RowsMut::from_slice(slice, count, 1).share() }
+}
+
+/// A range of a shared slice.
+///
+/// # Safety
+/// No other thread has an element of it.
+unsafe fn part<'a, T: Element>(slice: &SharedRows<'a, T>, range: Range<usize>) -> &'a mut [T] {
+    assert!(range.start <= range.end && range.end <= slice.rows(), "a range of the slice");
+    // SAFETY: within the slice, as just seen, and as the caller vouches.
+    unsafe { std::slice::from_raw_parts_mut(slice.as_mut_ptr().add(range.start), range.len()) }
+}
+
+fn to_csr(call: &mut Call<'_>, threads: usize) -> Result<(), KernelError> {
+    let matrix = Conversion::of(call.case).matrix;
+    let (rows, columns) = (call.inputs[0].slice::<i32>()?, call.inputs[1].slice::<i32>()?);
+    let values = call.inputs[2].slice::<f32>()?;
+    let [pointers, to_columns, to_values] = call.outputs else { return Err(no_matrix()) };
+    let pointers = pointers.slice_mut::<i32>()?;
+    let entries = values.len();
+    let words = elements_mut::<i64>(call.workspace, entries, "the workspace")?.len() * 8;
+    let (words, next) = call.workspace.split_at_mut(words);
+    let words = elements_mut::<i64>(words, entries, "the workspace")?;
+    let next = elements_mut::<i32>(next, matrix.rows, "the workspace")?;
+    pointers.fill(0);
+    for &row in rows {
+        let row = usize::try_from(row).map_err(|_| no_matrix())?;
+        *pointers.get_mut(row + 1).ok_or_else(no_matrix)? += 1;
+    }
+    (1..pointers.len()).for_each(|row| pointers[row] += pointers[row - 1]);
+    next.copy_from_slice(&pointers[..matrix.rows]);
+    for (entry, (&row, &column)) in rows.iter().zip(columns).enumerate() {
+        if column as usize >= matrix.cols {
+            return Err(no_matrix());
+        }
+        let at = &mut next[row as usize];
+        words[*at as usize] = i64::from(column) << 32 | entry as i64;
+        *at += 1;
+    }
+    let parts = threads.min(entries / GRAIN).max(1);
+    // SAFETY: all three are used through their handles from here on.
+    let (words, to_columns, to_values) = unsafe {
+        let (to_columns, to_values) = (to_columns.slice_mut()?, to_values.slice_mut()?);
+        (shared::<i64>(words), shared::<i32>(to_columns), shared::<f32>(to_values))
+    };
+    let made = Csr { pointers, columns, values };
+    call.pool.run(parts, &|index| {
+        for row in made.cut(parts, index)..made.cut(parts, index + 1) {
+            let range = of_row(made.pointers, row);
+            // SAFETY: rows of different indices do not meet, nor do their entries: the pointers
+            // were just counted.
+            let (words, to_columns, to_values) = unsafe {
+                (
+                    part(&words, range.clone()),
+                    part(&to_columns, range.clone()),
+                    part(&to_values, range),
+                )
+            };
+            words.sort_unstable();
+            for ((word, column), value) in words.iter().zip(to_columns).zip(to_values) {
+                *column = (word >> 32) as i32;
+                *value = values[(word & 0xffff_ffff) as usize];
+            }
+        }
+    });
+    Ok(())
+}
+
+fn to_coo(call: &mut Call<'_>, threads: usize) -> Result<(), KernelError> {
+    let (pointers, columns) = (call.inputs[0].slice::<i32>()?, call.inputs[1].slice::<i32>()?);
+    let values = call.inputs[2].slice::<f32>()?;
+    let entries = values.len();
+    let ends = pointers.first().zip(pointers.last());
+    if !pointers.is_sorted() || ends != Some((&0, &(entries as i32))) {
+        return Err(no_matrix());
+    }
+    let [rows, to_columns, to_values] = call.outputs else { return Err(no_matrix()) };
+    // SAFETY: all three are used through their handles from here on.
+    let (rows, to_columns, to_values) = unsafe {
+        let slices = (rows.slice_mut()?, to_columns.slice_mut()?, to_values.slice_mut()?);
+        (shared::<i32>(slices.0), shared::<i32>(slices.1), shared::<f32>(slices.2))
+    };
+    let parts = threads.min(entries / GRAIN).max(1);
+    call.pool.run(parts, &|index| {
+        let range = split(entries, parts, index, 1);
+        // SAFETY: the ranges of different indices do not meet.
+        let (rows, to_columns, to_values) = unsafe {
+            (
+                part(&rows, range.clone()),
+                part(&to_columns, range.clone()),
+                part(&to_values, range.clone()),
+            )
+        };
+        to_columns.copy_from_slice(&columns[range.clone()]);
+        to_values.copy_from_slice(&values[range.clone()]);
+        let mut row = pointers.partition_point(|&at| at as usize <= range.start);
+        let mut at = range.start;
+        while at < range.end {
+            // `row` is the one after that of entry `at`.
+            let end = (pointers[row] as usize).min(range.end);
+            rows[at - range.start..end - range.start].fill(row as i32 - 1);
+            (at, row) = (end, row + 1);
+        }
+    });
+    Ok(())
+}
