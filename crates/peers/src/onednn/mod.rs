@@ -23,7 +23,7 @@ pub(crate) struct OneDnn;
 
 /// Ops in which NaN or an infinity is not carried as their definitions say: 0 of NaN, NaN of an
 /// infinity.
-const FINITE_ONLY: &[&str] = &["relu", "exp", "gelu_tanh", "geglu", "softmax", "layer_norm"];
+const FINITE_ONLY: &[&str] = &["relu", "exp", "gelu_tanh", "geglu", "max", "softmax", "layer_norm"];
 
 impl Peer for OneDnn {
     fn name(&self) -> &'static str {

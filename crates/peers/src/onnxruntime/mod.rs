@@ -5,13 +5,13 @@ mod model;
 mod ops;
 mod session;
 
-use crate::peer::names;
+use crate::peer::{PLAIN, names};
 use crate::rows::{Dense, is_of_nothing};
 use crate::{Found, Peer, Ready, Source};
 use model::Model;
 use ops::OPS;
 use proofmark_contract::{Call, KernelError, Operand, Role, Signature, Unsupported};
-use proofmark_schema::{Case, DType, Receipt};
+use proofmark_schema::{Case, DType, ErrorContract, Receipt};
 use session::{Runtime, Session};
 use std::cell::RefCell;
 use std::ptr::null_mut;
@@ -39,6 +39,11 @@ impl Peer for OnnxRuntime {
 
     fn system_names(&self) -> &'static [&'static str] {
         &["libonnxruntime.so", "libonnxruntime.so.1"]
+    }
+
+    /// Its greatest element passes NaN over.
+    fn contract(&self, case: &Case) -> ErrorContract {
+        ErrorContract { finite_only: case.op == "max", ..PLAIN }
     }
 
     fn supports(&self, case: &Case) -> Result<(), Unsupported> {

@@ -58,7 +58,8 @@ pub(crate) const NUMPY: Framework = Framework {
     ops: composed::NUMPY_OPS,
     supports: composed::numpy_supports,
     flushes: composed::NUMPY_SIGMOID,
-    finite_only: |_| false,
+    // An infinite logit makes its loss infinite.
+    finite_only: |case| case.op == "cross_entropy",
 };
 
 pub(crate) const PYTORCH: Framework = Framework {
@@ -110,7 +111,8 @@ pub(crate) const JAX: Framework = Framework {
     supports: composed::jax_supports,
     // XLA sets the processor to it.
     flushes: composed::OPS,
-    finite_only: |_| false,
+    // Its greatest element passes NaN over.
+    finite_only: |case| case.op == "max",
 };
 
 /// Sigmoids by an exponential that overflows where the result is not zero yet.
