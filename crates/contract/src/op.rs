@@ -124,6 +124,11 @@ pub trait Op: Send + Sync + 'static {
     /// Terms in the longest sum of one output element.
     fn reduction(&self, case: &Case) -> u64;
 
+    /// Whether the arithmetic is sums of products, which have units of their own in a processor.
+    fn sums_products(&self) -> bool {
+        false
+    }
+
     /// The truth about the wanted elements of the written operand number `output`.
     fn oracle(&self, case: &Case, inputs: &Values, output: usize, want: &Want) -> Truth;
 

@@ -87,6 +87,14 @@ pub enum EngineError {
         /// Why.
         reason: BadCase,
     },
+    /// No sweep, workload, model or file is called so.
+    #[error("there is no sweep, workload, model or file `{name}`")]
+    UnknownSuite {
+        /// What was asked for.
+        name: String,
+        /// A name near to it.
+        nearest: Option<String>,
+    },
     /// Nothing is left to run.
     #[error("nothing to run: {0}")]
     Nothing(String),
@@ -187,6 +195,14 @@ impl EngineError {
                 Some(format!("did you mean `{nearest}`?"))
             }
             EngineError::UnknownOp { known, .. } => Some(format!("ops: {known}")),
+            EngineError::UnknownSuite { nearest: Some(nearest), .. } => {
+                Some(format!("did you mean `{nearest}`?"))
+            }
+            EngineError::UnknownSuite { .. } => Some(
+                "`proofmark workload list` has the workloads; every op has sweeps smoke, standard \
+                 and full"
+                    .to_owned(),
+            ),
             EngineError::UnknownKernel { nearest: Some(nearest), .. } => {
                 Some(format!("did you mean `native/{nearest}`?"))
             }

@@ -45,7 +45,8 @@ pub use suite::{SIZES, Suite};
 pub use sweep::Sweep;
 pub use timing::{PLANTED, TimingRequest, loop_overheads, selftest_timing};
 pub use workload::{
-    CONTEXT, Model, ModelError, TOKENS, WORKLOADS, find as find_workload, models, read_config,
+    Model, ModelError, find as find_workload, names as workload_names, read_config,
+    unknown as unknown_workload,
 };
 
 pub use proofmark_analyze::{exit_severity, findings};

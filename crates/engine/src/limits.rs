@@ -64,18 +64,13 @@ pub(crate) fn demand(
 ) -> Option<Demand> {
     let signature = entry.op.signature(case).ok()?;
     let work = entry.op.work(case);
-    let outputs: u64 = signature.outputs().iter().map(|operand| operand.len() as u64).sum();
-    let terms = entry.op.reduction(case);
     // The level that operands come from, so that the bound is that of this state.
     let working_set = match cache {
         Cache::Hot | Cache::WeightsCold => Some(signature.bytes()),
         Cache::Rotate => Some(signature.bytes() * sets),
         Cache::Cold => None,
     };
-    // A multiplication and an addition for each term of each output, at the least. Sums that are
-    // exact count no terms; no other formula has so many operations for one element.
-    let is_exact_sum = terms == 1 && work.flops >= 32 * outputs;
-    let sums_products = terms > 1 && work.flops >= 2 * terms * outputs || is_exact_sum;
+    let sums_products = entry.op.sums_products();
     Some(Demand { work, dtype: case.dtype, sums_products, threads, working_set })
 }
 
@@ -86,18 +81,14 @@ mod tests {
 
     #[test]
     fn only_products_are_sums_of_products() {
-        let others = ["attention", "conv1d", "conv2d", "dot", "gru", "lstm"];
-        // Three operations a term look like products, and so are held to the limit of products;
-        // matrices of which few terms are there do not.
-        let misjudged = ["cross_entropy", "mse", "variance"];
+        let others = ["attention", "conv1d", "conv2d", "dot", "gru", "lstm", "spmm", "spmv"];
         for entry in crate::ops() {
             let dtype = entry.op.dtypes()[0];
             let case =
                 proofmark_contract::complete_case(entry.op, &Case::new(entry.op.name(), dtype));
             let demand = demand(entry, &case, 1, Cache::Hot, 1).unwrap();
             let name = entry.op.name();
-            let is_product =
-                name.starts_with("matmul") || others.contains(&name) || misjudged.contains(&name);
+            let is_product = name.starts_with("matmul") || others.contains(&name);
             assert_eq!(demand.sums_products, is_product, "{name}");
         }
     }

@@ -1,6 +1,6 @@
 //! From a request to a plan: every case with its field, before anything runs.
 
-use crate::workload::{WORKLOADS, Wanted};
+use crate::workload::Wanted;
 use crate::{EngineError, Request, Roster, Suite, Sweep, find_op, ops, workload};
 use proofmark_contract::{Entry, Role, check_case, complete_case};
 use proofmark_schema::plan::{Absence, Item, Plan};
@@ -128,14 +128,8 @@ fn cases_of(entry: &'static Entry, request: &Request) -> Result<Vec<Case>, Engin
     let suite = Suite::of(entry)?;
     let named = suite.sweeps.get(&request.suite);
     let (dtypes, of_suite) = named.cloned().ok_or_else(|| {
-        let known: Vec<&str> = suite.sweeps.keys().map(String::as_str).collect();
-        EngineError::Nothing(format!(
-            "{} has no sweep `{}` (it has {}), nor is there such a workload (there is {}) or file",
-            entry.op.name(),
-            request.suite,
-            known.join(", "),
-            WORKLOADS.iter().map(|(name, _)| *name).collect::<Vec<_>>().join(", ")
-        ))
+        let sweeps = suite.sweeps.keys().map(String::as_str);
+        workload::unknown(&request.suite, sweeps)
     })?;
     let sweep = match (&request.sweep, &request.size) {
         (Some(sweep), _) => sweep.clone(),

@@ -3,7 +3,7 @@
 use crate::exit;
 use crate::output::{Failure, print};
 use clap::{Args, Subcommand};
-use proofmark_engine::{WORKLOADS, find_workload, models, read_config};
+use proofmark_engine::{find_workload, read_config, unknown_workload, workload_names};
 use proofmark_schema::DType;
 use std::path::PathBuf;
 
@@ -51,16 +51,11 @@ impl Workload {
     pub(crate) fn run(&self) -> Result<u8, Failure> {
         match &self.what {
             What::List => {
-                let sets = WORKLOADS.iter().map(|(name, _)| (*name).to_owned());
-                let names: Vec<String> = sets.chain(models().into_iter().map(|m| m.name)).collect();
-                print(&names.join("\n"))?;
+                print(&workload_names().join("\n"))?;
             }
             What::Show { name } => {
-                let text = find_workload(name)?.ok_or_else(|| Failure {
-                    message: format!("there is no workload or model `{name}`"),
-                    hint: Some("see `proofmark workload list`".to_owned()),
-                    code: exit::USAGE,
-                })?;
+                let text = find_workload(name)?
+                    .ok_or_else(|| unknown_workload(name, std::iter::empty()))?;
                 print(&text)?;
             }
             What::FromConfig(from) => print(&from.text()?)?,

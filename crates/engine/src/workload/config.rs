@@ -49,7 +49,7 @@ const MODELS: &str = include_str!("../../../../suites/models.jsonl");
 ///
 /// # Panics
 /// Never: each is read by a test.
-pub fn models() -> Vec<Model> {
+pub(crate) fn models() -> Vec<Model> {
     let read = |line: &str| {
         let config: Value = serde_json::from_str(line).expect("a line is a config");
         let facts = of_json(&config);

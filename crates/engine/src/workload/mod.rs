@@ -6,17 +6,18 @@ mod gguf;
 mod line;
 mod model;
 
-pub use config::{models, read_config};
+use config::models;
+pub use config::read_config;
 pub use model::{Model, ModelError};
 
-use crate::{EngineError, Request};
+use crate::{EngineError, Request, nearest};
 use proofmark_contract::Entry;
 use proofmark_schema::Case;
 use proofmark_schema::plan::Use;
 use std::path::Path;
 
 /// The workloads that are always here.
-pub const WORKLOADS: &[(&str, &str)] = &[
+const WORKLOADS: &[(&str, &str)] = &[
     ("transformer", include_str!("../../../../suites/transformer.txt")),
     ("seeds/000", include_str!("../../../../suites/seeds/000.txt")),
     ("ci", include_str!("../../../../suites/ci.txt")),
@@ -28,9 +29,9 @@ pub const WORKLOADS: &[(&str, &str)] = &[
 ];
 
 /// Tokens of a model's steps, and tokens before one that is written, where nothing else is said.
-pub const TOKENS: &[u64] = &[1, 128];
+const TOKENS: &[u64] = &[1, 128];
 /// See [`TOKENS`].
-pub const CONTEXT: u64 = 1024;
+const CONTEXT: u64 = 1024;
 
 /// Files that include one another may do so to this depth.
 const DEEPEST: usize = 8;
@@ -59,6 +60,20 @@ pub fn find(name: &str) -> Result<Option<String>, EngineError> {
     }
     let unread = |error: std::io::Error| broken(name, 0, error.to_string());
     std::fs::read_to_string(path).map(Some).map_err(unread)
+}
+
+/// The names that [`find`] knows without looking at files.
+pub fn names() -> Vec<String> {
+    let sets = WORKLOADS.iter().map(|(name, _)| (*name).to_owned());
+    sets.chain(models().into_iter().map(|model| model.name)).collect()
+}
+
+/// The error of a name that neither [`find`] nor `others` knows.
+pub fn unknown<'a>(name: &str, others: impl Iterator<Item = &'a str>) -> EngineError {
+    let known: Vec<String> = names().into_iter().chain(others.map(str::to_owned)).collect();
+    let known: Vec<&str> = known.iter().map(String::as_str).collect();
+    let nearest = nearest(name, &known).map(str::to_owned);
+    EngineError::UnknownSuite { name: name.to_owned(), nearest }
 }
 
 /// The cases of a workload, of the ops and element types that are asked for; each once, with all
@@ -152,6 +167,14 @@ mod tests {
             let all = all_of(&text).unwrap_or_else(|error| panic!("{}: {error}", model.name));
             assert!(all.len() > 20, "{}", model.name);
         }
+    }
+
+    #[test]
+    fn a_name_that_is_not_here_is_told_with_the_nearest() {
+        let told = |name| unknown(name, ["standard"].into_iter()).hint().unwrap();
+        assert!(told("qwen3-0.6").contains("`qwen3-0.6b`"), "{}", told("qwen3-0.6"));
+        assert!(told("standart").contains("`standard`"));
+        assert!(told("zzzzzzzzzzzz").contains("workload list"));
     }
 
     #[test]

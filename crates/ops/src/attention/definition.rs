@@ -191,6 +191,10 @@ impl Op for Attention {
         }
     }
 
+    fn sums_products(&self) -> bool {
+        true
+    }
+
     fn reduction(&self, case: &Case) -> u64 {
         let problem = Problem::of(case);
         problem.keys.max(problem.width) as u64

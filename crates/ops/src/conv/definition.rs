@@ -274,6 +274,10 @@ impl Op for Conv {
         }
     }
 
+    fn sums_products(&self) -> bool {
+        true
+    }
+
     fn reduction(&self, case: &Case) -> u64 {
         Problem::of(case).terms() as u64
     }

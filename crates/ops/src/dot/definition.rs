@@ -84,6 +84,10 @@ impl Op for Dot {
         }
     }
 
+    fn sums_products(&self) -> bool {
+        true
+    }
+
     fn reduction(&self, case: &Case) -> u64 {
         Problem::of(case).length as u64
     }

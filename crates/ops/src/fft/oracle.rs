@@ -43,20 +43,20 @@ fn roots(n: usize, sign: f64) -> Vec<Number> {
     (0..n).map(root).collect()
 }
 
-/// The transform of a line, without any factor.
-fn transform(x: &[Number], sign: f64) -> Vec<Number> {
+/// The transform of a line, without any factor, by the roots of a multiple of its points.
+fn transform(x: &[Number], roots: &[Number]) -> Vec<Number> {
     let n = x.len();
     let Some(p) = (2..=n).find(|p| n.is_multiple_of(*p)) else { return x.to_vec() };
+    let step = roots.len() / n;
     if p == n && p > SUMMED {
-        return convolved(x, sign);
+        return convolved(x, roots[step][1].signum());
     }
-    let roots = roots(n, sign);
     let parts: Vec<Vec<Number>> = (0..p)
         .map(|i| x.iter().skip(i).step_by(p).copied().collect::<Vec<_>>())
-        .map(|part| if p == n { part } else { transform(&part, sign) })
+        .map(|part| if p == n { part } else { transform(&part, roots) })
         .collect();
     let sum = |k: usize| {
-        let term = |i: usize| product(parts[i][k % (n / p)], roots[i * k % n]);
+        let term = |i: usize| product(parts[i][k % (n / p)], roots[i * k % n * step]);
         (0..p).map(term).fold([0.0; 2], |a, b| [a[0] + b[0], a[1] + b[1]])
     };
     (0..n).map(sum).collect()
@@ -75,19 +75,21 @@ fn convolved(x: &[Number], sign: f64) -> Vec<Number> {
         v[j] = conjugate(chirp(j));
         v[(m - j) % m] = conjugate(chirp(j));
     }
-    let (u, v) = (transform(&u, -1.0), transform(&v, -1.0));
+    let forward = roots(m, -1.0);
+    let (u, v) = (transform(&u, &forward), transform(&v, &forward));
     let both: Vec<Number> = u.into_iter().zip(v).map(|(u, v)| product(u, v)).collect();
-    let back = transform(&both, 1.0);
+    let back = transform(&both, &roots(m, 1.0));
     let scaled = |k: usize| product(back[k], chirp(k)).map(|part| part / m as f64);
     (0..n).map(scaled).collect()
 }
 
 /// Transforms along one axis of `outer × n × inner` numbers.
 fn along(numbers: &mut [Number], n: usize, inner: usize, sign: f64) {
+    let roots = roots(n, sign);
     for matrix in numbers.chunks_mut(n * inner).filter(|_| n > 1) {
         for column in 0..inner {
             let line: Vec<Number> = (0..n).map(|i| matrix[i * inner + column]).collect();
-            let line = transform(&line, sign);
+            let line = transform(&line, &roots);
             line.into_iter().enumerate().for_each(|(i, x)| matrix[i * inner + column] = x);
         }
     }

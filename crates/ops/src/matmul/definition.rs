@@ -191,6 +191,10 @@ impl Op for Matmul {
         }
     }
 
+    fn sums_products(&self) -> bool {
+        true
+    }
+
     fn reduction(&self, case: &Case) -> u64 {
         case.size("k").unwrap_or(1)
     }

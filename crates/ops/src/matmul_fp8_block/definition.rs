@@ -129,6 +129,10 @@ impl Op for MatmulFp8Block {
         }
     }
 
+    fn sums_products(&self) -> bool {
+        true
+    }
+
     fn reduction(&self, case: &Case) -> u64 {
         case.size("k").unwrap_or(1)
     }

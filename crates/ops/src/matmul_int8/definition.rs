@@ -102,6 +102,10 @@ impl Op for MatmulInt8 {
         }
     }
 
+    fn sums_products(&self) -> bool {
+        true
+    }
+
     /// Sums are exact: their length costs nothing.
     fn reduction(&self, _case: &Case) -> u64 {
         1

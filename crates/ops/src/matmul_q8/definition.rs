@@ -98,6 +98,10 @@ impl Op for MatmulQ8 {
         }
     }
 
+    fn sums_products(&self) -> bool {
+        true
+    }
+
     fn reduction(&self, case: &Case) -> u64 {
         case.size("k").unwrap_or(1)
     }

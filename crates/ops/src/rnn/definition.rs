@@ -150,6 +150,10 @@ impl Op for Recurrent {
         }
     }
 
+    fn sums_products(&self) -> bool {
+        true
+    }
+
     fn reduction(&self, case: &Case) -> u64 {
         let of = Problem::of(case);
         (of.inputs + of.units) as u64

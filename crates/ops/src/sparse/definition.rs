@@ -162,6 +162,10 @@ impl Op for Product {
         }
     }
 
+    fn sums_products(&self) -> bool {
+        true
+    }
+
     fn reduction(&self, case: &Case) -> u64 {
         let matrix = Problem::of(case).matrix;
         matrix.cols.max(4 * matrix.each) as u64
