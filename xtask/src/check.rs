@@ -1,7 +1,7 @@
 //! The steps of CI, in the order in which a mistake is cheapest to find.
 
 use std::io::{BufRead, BufReader};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::Instant;
 
@@ -67,11 +67,7 @@ const STEPS: &[Step] = &[
         purpose: "licences, banned crates, sources",
         run: |root, _| deny::run(root),
     },
-    Step {
-        name: "smoke",
-        purpose: "the release binary's main commands",
-        run: |root, _| smoke::run(root),
-    },
+    Step { name: "smoke", purpose: "the program's main commands", run: |root, _| smoke::run(root) },
 ];
 
 /// Prints the names that `--only` takes.
@@ -129,15 +125,25 @@ const PEERS_FOLDER: &str = "target/peers";
 
 /// Gets the peers, as a user would.
 fn peers(root: &Path) -> Result<(), Failure> {
-    let folder = root.join(PEERS_FOLDER).display().to_string();
-    for name in PEERS
-        .split(',')
-        .filter(|name| !root.join(PEERS_FOLDER).join(name).join("peer.json").exists())
-    {
-        let args = ["run", "--quiet", "-p", "proofmark", "--", "peers", "add", name];
-        cargo(root, &args, &[("PROOFMARK_PEERS", &folder)])?;
+    let program = program(root)?;
+    let folder = root.join(PEERS_FOLDER);
+    for name in PEERS.split(',').filter(|name| !folder.join(name).join("peer.json").exists()) {
+        let line = format!("proofmark peers add {name}");
+        println!("$ {line}");
+        let mut command = Command::new(&program);
+        let status = command.args(["peers", "add", name]).env("PROOFMARK_PEERS", &folder).status();
+        if !status.map_err(|error| format!("`{line}` did not start: {error}"))?.success() {
+            return Err(format!("`{line}` failed"));
+        }
     }
     Ok(())
+}
+
+/// Builds all that tests need, with their features and so only once; gives the program.
+pub(crate) fn program(root: &Path) -> Result<PathBuf, Failure> {
+    cargo(root, &["nextest", "run", "--workspace", "--no-run"], &[])?;
+    let workspace = metadata::read(root, &["--no-deps"])?;
+    Ok(Path::new(metadata::text(&workspace, "target_directory")).join("debug/proofmark"))
 }
 
 /// Builds the example with the features that the tests were built with, and runs it.

@@ -1,4 +1,4 @@
-//! Command lines of the release binary that must work on any machine, and their runner.
+//! Command lines that must work on any machine, and their runner.
 
 use std::fs::File;
 use std::path::Path;
@@ -58,9 +58,10 @@ const LIMIT: Duration = Duration::from_secs(240);
 /// The same for a line of the long job.
 const LONG_LIMIT: Duration = Duration::from_secs(3600);
 
-/// Runs the lines that CI runs.
+/// Runs the lines that CI runs, with the program that the tests built: it is optimised, and a
+/// release build would cost as much as all of these.
 pub(crate) fn run(root: &Path) -> Result<(), Failure> {
-    run_lines(root, SMOKE, LIMIT)
+    run_lines(root, &crate::check::program(root)?, SMOKE, LIMIT)
 }
 
 /// Runs the tests that are too long for CI, functions on all of their inputs among them, and
@@ -68,23 +69,16 @@ pub(crate) fn run(root: &Path) -> Result<(), Failure> {
 pub(crate) fn long(root: &Path) -> Result<(), Failure> {
     let line = "nextest run --release --workspace --run-ignored only --profile long";
     crate::check::cargo(root, &line.split(' ').collect::<Vec<_>>(), &[])?;
-    run_lines(root, LONG, LONG_LIMIT)
-}
-
-/// Builds the release binary and runs every line with it.
-fn run_lines(root: &Path, lines: &[Smoke], limit: Duration) -> Result<(), Failure> {
     crate::check::cargo(root, &["build", "--release", "-p", "proofmark"], &[])?;
     let workspace = metadata::read(root, &["--no-deps"])?;
-    let release = Path::new(metadata::text(&workspace, "target_directory")).join("release");
-    for line in lines {
-        run_line(
-            root,
-            &release.join("proofmark"),
-            (line, limit),
-            &release.join("smoke-output.txt"),
-        )?;
-    }
-    Ok(())
+    let target = Path::new(metadata::text(&workspace, "target_directory"));
+    run_lines(root, &target.join("release/proofmark"), LONG, LONG_LIMIT)
+}
+
+/// Runs every line with `program`.
+fn run_lines(root: &Path, program: &Path, lines: &[Smoke], limit: Duration) -> Result<(), Failure> {
+    let log = program.with_file_name("smoke-output.txt");
+    lines.iter().try_for_each(|line| run_line(root, program, (line, limit), &log))
 }
 
 fn run_line(

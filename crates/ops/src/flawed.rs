@@ -39,20 +39,39 @@ impl Kernel for Flawed {
     }
 }
 
-/// Makes `MUTANTS` of lines `Slip DTYPES, "name": "flaw";`, where `run::<Slip>` is the mutant.
+/// Makes `MUTANTS` of lines `Slip DTYPES, "name": "flaw";`, where `run::<Slip>` is the mutant;
+/// where all do the same element types, these are told once: `all DTYPES; Slip "name": "flaw";`.
 macro_rules! mutants {
     ($($slip:ident $dtypes:expr, $name:literal: $flaw:literal;)*) => {
         /// Every mutant of this op.
         pub(super) static MUTANTS: &[proofmark_contract::Mutant] =
-            &[$(proofmark_contract::Mutant {
-                name: $name,
-                flaw: $flaw,
-                kernel: &$crate::flawed::Flawed { name: $name, dtypes: $dtypes, run: run::<$slip> },
-            }),*];
+            &[$($crate::flawed::mutant!($name, $dtypes, $flaw, run::<$slip>)),*];
+    };
+    (all $dtypes:expr; $($slip:ident $name:literal: $flaw:literal;)*) => {
+        $crate::flawed::mutants! { $($slip $dtypes, $name: $flaw;)* }
     };
 }
 
-pub(crate) use mutants;
+/// A list of mutants of lines `"name", DTYPES, "flaw", steps;`, where `run(call, steps)` is the
+/// mutant.
+macro_rules! stepped {
+    ($run:path; $($name:literal, $dtypes:expr, $flaw:literal, $steps:expr;)*) => {
+        &[$($crate::flawed::mutant!($name, $dtypes, $flaw, |call| $run(call, $steps))),*]
+    };
+}
+
+/// One mutant.
+macro_rules! mutant {
+    ($name:expr, $dtypes:expr, $flaw:expr, $run:expr) => {
+        proofmark_contract::Mutant {
+            name: $name,
+            flaw: $flaw,
+            kernel: &$crate::flawed::Flawed { name: $name, dtypes: $dtypes, run: $run },
+        }
+    };
+}
+
+pub(crate) use {mutant, mutants, stepped};
 
 /// The rows of an operand of any element type.
 pub(crate) fn read(tensor: &Tensor) -> Vec<Vec<f32>> {

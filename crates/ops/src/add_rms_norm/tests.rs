@@ -24,16 +24,6 @@ fn the_oracle_normalises_the_rounded_sum() {
 }
 
 #[test]
-fn every_kernel_passes_on_every_path() {
-    trial::every_kernel_passes(&ENTRY);
-}
-
-#[test]
-fn every_mutant_is_refused() {
-    trial::every_mutant_fails(&ENTRY);
-}
-
-#[test]
 fn threads_do_not_change_a_bit() {
     trial::threads_change_nothing(&ENTRY, "add_rms_norm:f32[b=3,s=17,d=1021]");
     trial::threads_change_nothing(&ENTRY, "add_rms_norm:f16[b=3,s=17,d=509]");

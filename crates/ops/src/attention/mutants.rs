@@ -2,8 +2,8 @@
 
 use super::definition::{Mask, Problem};
 use crate::blocks::stored::Stored;
-use crate::flawed::Flawed;
-use proofmark_contract::{Call, KernelError, Mutant};
+use crate::flawed::mutants;
+use proofmark_contract::{Call, KernelError};
 use proofmark_schema::DType;
 use proofmark_tensor::{Rows, bf16, f16};
 use std::ops::Range;
@@ -302,17 +302,6 @@ slips! {
 const ALL: &[DType] = &[DType::F32, DType::Bf16, DType::F16];
 /// Where rounding to the element type does not hide the flaw.
 const WIDE: &[DType] = &[DType::F32];
-
-macro_rules! mutants {
-    ($($slip:ident $dtypes:expr, $name:literal: $flaw:literal;)*) => {
-        /// Every mutant of this op.
-        pub(super) static MUTANTS: &[Mutant] = &[$(Mutant {
-            name: $name,
-            flaw: $flaw,
-            kernel: &Flawed { name: $name, dtypes: $dtypes, run: run::<$slip> },
-        }),*];
-    };
-}
 
 mutants! {
     ScaleOfNextWidth ALL, "scale_of_next_width": "scores are divided by the root of d + 1";

@@ -3,7 +3,7 @@
 use super::definition::target;
 use crate::blocks::made::typed;
 use crate::blocks::stored::Stored;
-use crate::flawed::Flawed;
+use crate::flawed::stepped;
 use proofmark_contract::{Call, KernelError, Mutant};
 use proofmark_schema::DType;
 use proofmark_tensor::{bf16, f16};
@@ -36,23 +36,13 @@ struct Steps {
 
 const RIGHT: Steps = Steps { writes: |_| true, from: |at| (at.row, at.col), value: |_, x| x };
 
-/// Each line: name, element types, the flaw, and the steps that are wrong.
-macro_rules! mutants {
-    ($($name:literal, $dtypes:expr, $flaw:literal, $steps:expr;)*) => {
-        &[$(Mutant {
-            name: $name,
-            flaw: $flaw,
-            kernel: &Flawed {
-                name: $name,
-                dtypes: $dtypes,
-                run: |call| typed!(call.case.dtype, from(call, $steps)),
-            },
-        }),*]
-    };
+/// The mutant of these steps.
+fn flawed(call: &mut Call<'_>, steps: Steps) -> Result<(), KernelError> {
+    typed!(call.case.dtype, from(call, steps))
 }
 
 /// Every mutant of this op.
-pub(super) static MUTANTS: &[Mutant] = mutants! {
+pub(super) static MUTANTS: &[Mutant] = stepped! { flawed;
     "truncates", ALL, "rounds towards zero", Steps { value: truncate, ..RIGHT };
     "ties_away", &[DType::F32, DType::F16], "a tie goes away from zero",
         Steps { value: |at, x| away(at, x), ..RIGHT };

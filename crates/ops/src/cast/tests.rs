@@ -7,16 +7,6 @@ use proofmark_schema::{AttrValue, Case, DType};
 use proofmark_simd::available;
 use proofmark_tensor::{Pool, bf16, f16};
 
-#[test]
-fn every_kernel_passes_on_every_path() {
-    trial::every_kernel_passes(&ENTRY);
-}
-
-#[test]
-fn every_mutant_is_refused() {
-    trial::every_mutant_fails(&ENTRY);
-}
-
 /// From every number of `x`, on every kernel and path, to every type.
 fn is_exact(dtype: DType, x: &[f64]) {
     for to in [DType::F32, DType::Bf16, DType::F16] {

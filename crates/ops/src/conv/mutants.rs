@@ -1,7 +1,7 @@
 //! Wrong convolutions that the gate must refuse: the plain loops with one slip each.
 
 use super::definition::{BIAS, Problem, WEIGHTS, X};
-use crate::flawed::Flawed;
+use crate::flawed::mutant;
 use proofmark_contract::{Call, KernelError, Mutant};
 use proofmark_schema::DType;
 use proofmark_tensor::bf16;
@@ -16,11 +16,7 @@ macro_rules! mutants {
             &[$(mutants!(@one $both, $why),)* $(mutants!(@one $plane, $plane_why)),*];
     };
     (@one $name:ident, $flaw:literal) => {
-        Mutant {
-            name: stringify!($name),
-            flaw: $flaw,
-            kernel: &Flawed { name: stringify!($name), dtypes: &[DType::F32], run: $name },
-        }
+        mutant!(stringify!($name), &[DType::F32], $flaw, $name)
     };
 }
 

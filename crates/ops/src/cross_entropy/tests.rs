@@ -66,16 +66,6 @@ fn infinities_follow_the_card() {
 }
 
 #[test]
-fn every_kernel_passes_on_every_path() {
-    trial::every_kernel_passes(&ENTRY);
-}
-
-#[test]
-fn every_mutant_is_refused() {
-    trial::every_mutant_fails(&ENTRY);
-}
-
-#[test]
 fn threads_do_not_change_a_bit() {
     trial::threads_change_nothing(&ENTRY, "cross_entropy:f32[n=51,v=1021]");
     trial::threads_change_nothing(&ENTRY, "cross_entropy:bf16[n=7,v=9001;smoothing=0.1]");

@@ -2,7 +2,7 @@
 
 use crate::blocks::made::typed;
 use crate::blocks::stored::Stored;
-use crate::flawed::Flawed;
+use crate::flawed::stepped;
 use proofmark_contract::{Call, KernelError, Mutant};
 use proofmark_schema::DType;
 use proofmark_tensor::{bf16, f16};
@@ -50,23 +50,13 @@ const RIGHT: Steps = Steps {
     round: |sum| sum,
 };
 
-/// Each line: name, element types, the flaw, and the steps that are wrong.
-macro_rules! mutants {
-    ($($name:literal, $dtypes:expr, $flaw:literal, $steps:expr;)*) => {
-        &[$(Mutant {
-            name: $name,
-            flaw: $flaw,
-            kernel: &Flawed {
-                name: $name,
-                dtypes: $dtypes,
-                run: |call| typed!(call.case.dtype, run(call, $steps)),
-            },
-        }),*]
-    };
+/// The mutant of these steps.
+fn flawed(call: &mut Call<'_>, steps: Steps) -> Result<(), KernelError> {
+    typed!(call.case.dtype, run(call, steps))
 }
 
 /// Every mutant of this op.
-pub(super) static MUTANTS: &[Mutant] = mutants! {
+pub(super) static MUTANTS: &[Mutant] = stepped! { flawed;
     "tail_dropped", ALL, "terms past the last whole vector of 16 are left out",
         Steps { takes: |at| at.term < at.length - at.length % 16, ..RIGHT };
     "last_term_missing", ALL, "the loop ends one term early",

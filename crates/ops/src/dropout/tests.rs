@@ -71,16 +71,6 @@ fn nothing_or_everything_is_dropped_at_the_ends() {
 }
 
 #[test]
-fn every_kernel_passes_on_every_path() {
-    trial::every_kernel_passes(&ENTRY);
-}
-
-#[test]
-fn every_mutant_is_refused() {
-    trial::every_mutant_fails(&ENTRY);
-}
-
-#[test]
 fn threads_do_not_change_a_bit() {
     trial::threads_change_nothing(&ENTRY, "dropout:f32[b=3,s=17,d=1021]");
     trial::threads_change_nothing(&ENTRY, "dropout:bf16[b=1,s=1,d=70001;p=0.5]");

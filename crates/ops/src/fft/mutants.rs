@@ -1,11 +1,14 @@
 //! Wrong transforms that the gate must refuse: the defining sums, right but for one slip.
 
 use super::definition::{Kind, Problem};
-use crate::flawed::Flawed;
+use crate::flawed::stepped;
 use proofmark_contract::{Call, KernelError, Mutant};
 use proofmark_schema::DType;
 use proofmark_tensor::{bf16, f16};
 use std::f64::consts::TAU;
+
+/// All that these do.
+const F32: &[DType] = &[DType::F32];
 
 /// The steps; a mutant replaces one.
 #[derive(Clone, Copy)]
@@ -48,60 +51,49 @@ const RIGHT: Steps = Steps {
     writes: |_, _| true,
 };
 
-/// Each line: name, the flaw, and the steps that are wrong.
-macro_rules! mutants {
-    ($($name:literal, $flaw:literal, $steps:expr;)*) => {
-        &[$(Mutant {
-            name: $name,
-            flaw: $flaw,
-            kernel: &Flawed { name: $name, dtypes: &[DType::F32], run: |call| run(call, $steps) },
-        }),*]
-    };
-}
-
 /// Every mutant of this op.
-pub(super) static MUTANTS: &[Mutant] = mutants! {
-    "other_direction", "the sign of the exponent is the other one",
+pub(super) static MUTANTS: &[Mutant] = stepped! { run;
+    "other_direction", F32, "the sign of the exponent is the other one",
         Steps { turns: |jk, n| -((jk % n) as f64) / n as f64, ..RIGHT };
-    "inverse_unscaled", "results of the inverse are not divided", Steps { scale: |_| 1.0, ..RIGHT };
-    "scaled_by_root", "both directions are divided by the root of the number of points",
+    "inverse_unscaled", F32, "results of the inverse are not divided", Steps { scale: |_| 1.0, ..RIGHT };
+    "scaled_by_root", F32, "both directions are divided by the root of the number of points",
         Steps { scale: |problem| 1.0 / (problem.points() as f64).sqrt(), ..RIGHT };
-    "forward_scaled", "the forward transform is divided too",
+    "forward_scaled", F32, "the forward transform is divided too",
         Steps { scale: |problem| 1.0 / problem.points() as f64, ..RIGHT };
-    "last_point_dropped", "the loop over points ends early",
+    "last_point_dropped", F32, "the loop over points ends early",
         Steps { takes: |j, n| j + 1 < n || n == 1, ..RIGHT };
-    "last_number_unwritten", "the loop over results ends early",
+    "last_number_unwritten", F32, "the loop over results ends early",
         Steps { writes: |i, n| i + 1 < n, ..RIGHT };
-    "bits_reversed", "results stay in the order of the stages",
+    "bits_reversed", F32, "results stay in the order of the stages",
         Steps { place: reversed, ..RIGHT };
-    "bins_mirrored", "bin k is that of n - k", Steps { place: |k, n| (n - k) % n, ..RIGHT };
-    "bins_centred", "bin 0 comes out in the middle",
+    "bins_mirrored", F32, "bin k is that of n - k", Steps { place: |k, n| (n - k) % n, ..RIGHT };
+    "bins_centred", F32, "bin 0 comes out in the middle",
         Steps { place: |k, n| (k + n / 2) % n, ..RIGHT };
-    "angles_in_f32", "angles are not reduced, and f32",
+    "angles_in_f32", F32, "angles are not reduced, and f32",
         Steps { turns: |jk, n| f64::from(1.0 / n as f32 * jk as f32), ..RIGHT };
-    "angle_off_by_one", "the roots are those of n + 1",
+    "angle_off_by_one", F32, "the roots are those of n + 1",
         Steps { turns: |jk, n| jk as f64 / (n + 1) as f64, ..RIGHT };
-    "roots_in_bf16", "the table of roots is bf16",
+    "roots_in_bf16", F32, "the table of roots is bf16",
         Steps { root: |part| bf16::from_f64(part).to_f64(), ..RIGHT };
-    "roots_in_f16", "the table of roots is f16",
+    "roots_in_f16", F32, "the table of roots is f16",
         Steps { root: |part| f16::from_f64(part).to_f64(), ..RIGHT };
-    "imaginary_part_unread", "complex numbers are taken for real ones",
+    "imaginary_part_unread", F32, "complex numbers are taken for real ones",
         Steps { read: |[re, _]| [re, 0.0], ..RIGHT };
-    "parts_exchanged", "real and imaginary parts are written the other way round",
+    "parts_exchanged", F32, "real and imaginary parts are written the other way round",
         Steps { write: |[re, im]| [im, re], ..RIGHT };
-    "conjugated", "imaginary parts have the other sign",
+    "conjugated", F32, "imaginary parts have the other sign",
         Steps { write: |[re, im]| [re, -im], ..RIGHT };
-    "y_left_out", "the axis between is not transformed",
+    "y_left_out", F32, "the axis between is not transformed",
         Steps { axis: |axis| axis != 1, ..RIGHT };
-    "x_left_out", "the slowest axis is not transformed",
+    "x_left_out", F32, "the slowest axis is not transformed",
         Steps { axis: |axis| axis != 0, ..RIGHT };
-    "first_transform_reused", "every transform reads the first one's points",
+    "first_transform_reused", F32, "every transform reads the first one's points",
         Steps { batch: |_| 0, ..RIGHT };
-    "mirrored_half_forgotten", "bins that stand for two count once",
+    "mirrored_half_forgotten", F32, "bins that stand for two count once",
         Steps { mirrored: 0.0, ..RIGHT };
-    "nan_swallowed", "NaN counts as 0",
+    "nan_swallowed", F32, "NaN counts as 0",
         Steps { read: |x| x.map(|part| if part.is_nan() { 0.0 } else { part }), ..RIGHT };
-    "results_in_bf16", "results lose bits",
+    "results_in_bf16", F32, "results lose bits",
         Steps { write: |x| x.map(|part| bf16::from_f64(part).to_f64()), ..RIGHT };
 };
 

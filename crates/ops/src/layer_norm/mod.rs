@@ -27,7 +27,7 @@
 //!   row whose squares all underflow becomes infinite. Neither is promised.
 //! - `d = 0` and empty batches write nothing.
 
-mod definition;
+pub(crate) mod definition;
 mod kernels;
 mod mutants;
 mod oracle;

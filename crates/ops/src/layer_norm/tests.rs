@@ -46,16 +46,6 @@ fn kernels_give_exact_answers_far_from_zero() {
 }
 
 #[test]
-fn every_kernel_passes_on_every_path() {
-    trial::every_kernel_passes(&ENTRY);
-}
-
-#[test]
-fn every_mutant_is_refused() {
-    trial::every_mutant_fails(&ENTRY);
-}
-
-#[test]
 fn threads_do_not_change_a_bit() {
     trial::threads_change_nothing(&ENTRY, "layer_norm:f32[b=3,s=17,d=1021]");
     trial::threads_change_nothing(&ENTRY, "layer_norm:bf16[b=3,s=17,d=509]");

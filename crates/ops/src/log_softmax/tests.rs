@@ -44,16 +44,6 @@ fn unlikely_elements_keep_their_digits_and_specials_take_the_row() {
 }
 
 #[test]
-fn every_kernel_passes_on_every_path() {
-    trial::every_kernel_passes(&ENTRY);
-}
-
-#[test]
-fn every_mutant_is_refused() {
-    trial::every_mutant_fails(&ENTRY);
-}
-
-#[test]
 fn threads_do_not_change_a_bit() {
     trial::threads_change_nothing(&ENTRY, "log_softmax:f32[b=3,s=17,d=1021]");
     trial::threads_change_nothing(&ENTRY, "log_softmax:f16[b=3,s=17,d=509]");

@@ -2,7 +2,7 @@
 
 use super::definition::{Shape, bias_of, output_dtype};
 use crate::blocks::math::Activation;
-use crate::flawed::Flawed;
+use crate::flawed::mutant;
 use proofmark_contract::{Call, KernelError, Mutant};
 use proofmark_schema::DType;
 use proofmark_simd::Scalar;
@@ -16,11 +16,8 @@ const ALL: &[DType] = &[DType::F32, DType::Bf16, DType::F16];
 macro_rules! mutants {
     ($($name:ident, $dtypes:expr, $flaw:literal;)*) => {
         /// Every mutant.
-        pub(super) static MUTANTS: &[Mutant] = &[$(Mutant {
-            name: stringify!($name),
-            flaw: $flaw,
-            kernel: &Flawed { name: stringify!($name), dtypes: $dtypes, run: $name },
-        }),*];
+        pub(super) static MUTANTS: &[Mutant] =
+            &[$(mutant!(stringify!($name), $dtypes, $flaw, $name)),*];
     };
 }
 

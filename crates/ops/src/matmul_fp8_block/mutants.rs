@@ -1,8 +1,8 @@
 //! Wrong block-scaled fp8 products that the gate must refuse.
 
 use super::definition::Problem;
-use crate::flawed::Flawed;
-use proofmark_contract::{Call, KernelError, Mutant};
+use crate::flawed::mutants;
+use proofmark_contract::{Call, KernelError};
 use proofmark_schema::DType;
 use proofmark_tensor::{F8E4m3, Overflow, bf16};
 
@@ -232,22 +232,8 @@ impl Slip for LastUnwritten {
     }
 }
 
-macro_rules! mutants {
-    ($($slip:ident $name:literal: $flaw:literal;)*) => {
-        /// Every mutant of this op.
-        pub(super) static MUTANTS: &[Mutant] = &[$(Mutant {
-            name: $name,
-            flaw: $flaw,
-            kernel: &Flawed {
-                name: $name,
-                dtypes: &[DType::F32, DType::Bf16],
-                run: run::<$slip>,
-            },
-        }),*];
-    };
-}
-
 mutants! {
+    all &[DType::F32, DType::Bf16];
     NextColumnScale "next_column_scale": "columns get the scales of the next block of columns";
     NextTermScale "next_term_scale": "terms get the scale of the next block of terms";
     FirstTermScale "first_term_scale": "all terms get the scale of the first block";

@@ -1,8 +1,8 @@
 //! Wrong products of bytes that the gate must refuse.
 
 use super::definition::Problem;
-use crate::flawed::Flawed;
-use proofmark_contract::{Call, KernelError, Mutant};
+use crate::flawed::mutants;
+use proofmark_contract::{Call, KernelError};
 use proofmark_schema::DType;
 use proofmark_tensor::bf16;
 
@@ -186,18 +186,8 @@ impl Slip for LastColumnUnwritten {
     }
 }
 
-macro_rules! mutants {
-    ($($slip:ident $name:literal: $flaw:literal;)*) => {
-        /// Every mutant of this op.
-        pub(super) static MUTANTS: &[Mutant] = &[$(Mutant {
-            name: $name,
-            flaw: $flaw,
-            kernel: &Flawed { name: $name, dtypes: &[DType::I8], run: run::<$slip> },
-        }),*];
-    };
-}
-
 mutants! {
+    all &[DType::I8];
     PairsSaturate "pairs_saturate": "pairs of products are kept in 16 bits, as vpmaddubsw does";
     OffsetForgotten "offset_forgotten": "the 128 that makes a unsigned is not taken off";
     OffsetWithoutTail "offset_without_tail": "the sum of b that is taken off lacks its tail";

@@ -1,8 +1,8 @@
 //! Wrong products with 8-bit weights that the gate must refuse.
 
 use super::definition::Problem;
-use crate::flawed::Flawed;
-use proofmark_contract::{Call, KernelError, Mutant};
+use crate::flawed::mutants;
+use proofmark_contract::{Call, KernelError};
 use proofmark_schema::DType;
 use proofmark_tensor::bf16;
 
@@ -176,18 +176,8 @@ impl Slip for LastUnwritten {
     }
 }
 
-macro_rules! mutants {
-    ($($slip:ident $name:literal: $flaw:literal;)*) => {
-        /// Every mutant of this op.
-        pub(super) static MUTANTS: &[Mutant] = &[$(Mutant {
-            name: $name,
-            flaw: $flaw,
-            kernel: &Flawed { name: $name, dtypes: &[DType::F32], run: run::<$slip> },
-        }),*];
-    };
-}
-
 mutants! {
+    all &[DType::F32];
     NextScale "next_scale": "each group gets its neighbour's scale";
     FirstScale "first_scale": "every group of a row gets the first one's scale";
     ShortGroupUncounted "short_group_uncounted": "a short last group has no place among the scales";

@@ -17,16 +17,6 @@ fn the_oracle_gives_values_computed_by_hand() {
 }
 
 #[test]
-fn every_kernel_passes_on_every_path() {
-    trial::every_kernel_passes(&ENTRY);
-}
-
-#[test]
-fn every_mutant_is_refused() {
-    trial::every_mutant_fails(&ENTRY);
-}
-
-#[test]
 fn threads_do_not_change_a_bit() {
     trial::threads_change_nothing(&ENTRY, "mse:f32[b=3,s=17,d=1021]");
     trial::threads_change_nothing(&ENTRY, "mse:bf16[b=1,s=2,d=70001;reduction=sum]");

@@ -79,20 +79,6 @@ fn overflow_follows_its_policy_at_the_tie() {
 }
 
 #[test]
-fn every_kernel_passes_on_every_path() {
-    for entry in ENTRIES {
-        trial::every_kernel_passes(entry);
-    }
-}
-
-#[test]
-fn every_mutant_is_refused() {
-    for entry in ENTRIES {
-        trial::every_mutant_fails(entry);
-    }
-}
-
-#[test]
 fn threads_and_paths_do_not_change_a_bit() {
     let case = case("quantize_int8:f32[b=3,s=170,d=129;scheme=tensor,symmetric=false]");
     let signature = check_case(QUANTIZE_INT8.op, &case).unwrap();

@@ -1,7 +1,7 @@
 //! Wrong reductions that the gate must refuse: the slips of all members once, then each one's own.
 
 use super::definition::{Over, Problem};
-use crate::flawed::{self, Flawed};
+use crate::flawed::{self, stepped};
 use proofmark_contract::{Call, KernelError, Mutant};
 use proofmark_schema::DType;
 use proofmark_tensor::{bf16, round_to};
@@ -89,15 +89,8 @@ fn padded(terms: &[f32]) -> f32 {
 
 /// Each line: name, element types, the flaw, and the steps that are wrong.
 macro_rules! mutants {
-    (all; $($name:literal, $dtypes:expr, $flaw:literal, $steps:expr;)*) => {
-        &[$(Mutant {
-            name: $name,
-            flaw: $flaw,
-            kernel: &Flawed { name: $name, dtypes: $dtypes, run: |call| run(call, $steps) },
-        }),*]
-    };
     ($formula:ident; $($name:literal, $dtypes:expr, $flaw:literal, $steps:expr;)*) => {
-        mutants! { all;
+        stepped! { run;
             "last_output_unwritten", ALL, "the loop over outputs ends early",
                 Steps { writes: |at, outputs| at + 1 < outputs, formula: $formula, ..RIGHT };
             "tail_dropped", ALL, "terms past the last whole vector of 16 are left out",

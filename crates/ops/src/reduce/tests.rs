@@ -9,31 +9,6 @@ use proofmark_tensor::{Fill, bf16};
 
 static MEMBERS: [&Entry; 5] = [&SUM, &MEAN, &MAX, &ARGMAX, &VARIANCE];
 
-/// The same tests for each member, so that a failure names it.
-macro_rules! members {
-    ($($name:ident: $entry:ident;)*) => {
-        $(mod $name {
-            #[test]
-            fn every_kernel_passes_on_every_path() {
-                super::trial::every_kernel_passes(&super::$entry);
-            }
-
-            #[test]
-            fn every_mutant_is_refused() {
-                super::trial::every_mutant_fails(&super::$entry);
-            }
-        })*
-    };
-}
-
-members! {
-    sum: SUM;
-    mean: MEAN;
-    max: MAX;
-    argmax: ARGMAX;
-    variance: VARIANCE;
-}
-
 fn case(entry: &Entry, shape: &str) -> Case {
     format!("{}:f32[{shape}]", entry.op.name()).parse().unwrap()
 }

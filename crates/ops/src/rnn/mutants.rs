@@ -1,7 +1,7 @@
 //! Wrong recurrent layers that the gate must refuse: the plain loops with one slip each.
 
 use super::definition::{Cell, Problem};
-use crate::flawed::{Flawed, read, read_densely, write};
+use crate::flawed::{mutant, read, read_densely, write};
 use proofmark_contract::{Call, KernelError, Mutant};
 use proofmark_schema::DType;
 use proofmark_tensor::bf16;
@@ -14,15 +14,8 @@ macro_rules! mutants {
     };
     (@list $list:ident, $doc:literal, $($slip:ident $name:literal: $flaw:literal;)*) => {
         #[doc = $doc]
-        pub(super) static $list: &[Mutant] = &[$(Mutant {
-            name: $name,
-            flaw: $flaw,
-            kernel: &Flawed {
-                name: $name,
-                dtypes: &[DType::F32],
-                run: |call| run(call, Slip::$slip),
-            },
-        }),*];
+        pub(super) static $list: &[Mutant] =
+            &[$(mutant!($name, &[DType::F32], $flaw, |call| run(call, Slip::$slip))),*];
     };
 }
 

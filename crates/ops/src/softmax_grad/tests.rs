@@ -40,16 +40,6 @@ fn the_gradient_is_what_a_small_change_of_x_does_to_the_loss() {
 }
 
 #[test]
-fn every_kernel_passes_on_every_path() {
-    trial::every_kernel_passes(&ENTRY);
-}
-
-#[test]
-fn every_mutant_is_refused() {
-    trial::every_mutant_fails(&ENTRY);
-}
-
-#[test]
 fn threads_do_not_change_a_bit() {
     trial::threads_change_nothing(&ENTRY, "softmax_grad:f32[b=3,s=17,d=1021]");
     trial::threads_change_nothing(&ENTRY, "softmax_grad:bf16[b=3,s=17,d=509]");

@@ -2,10 +2,13 @@
 
 use super::convert::{Conversion, Way};
 use super::definition::Problem;
-use crate::flawed::{Flawed, read, write};
+use crate::flawed::{read, stepped, write};
 use proofmark_contract::{Call, KernelError, Mutant};
 use proofmark_schema::DType;
 use proofmark_tensor::{Tensor, bf16};
+
+/// All that these do.
+const F32: &[DType] = &[DType::F32];
 
 /// An entry as a slip sees it.
 #[derive(Clone, Copy)]
@@ -46,50 +49,39 @@ const RIGHT: Steps = Steps {
     writes: |_, _, _| true,
 };
 
-/// Each line: name, the flaw, and what runs.
-macro_rules! mutants {
-    ($run:ident: $($name:literal, $flaw:literal, $steps:expr;)*) => {
-        &[$(Mutant {
-            name: $name,
-            flaw: $flaw,
-            kernel: &Flawed { name: $name, dtypes: &[DType::F32], run: |call| $run(call, $steps) },
-        }),*]
-    };
-}
-
 /// Every mutant of the products.
-pub(super) static PRODUCT: &[Mutant] = mutants! { product:
-    "last_entry_of_rows_dropped", "the loop over a row ends early",
+pub(super) static PRODUCT: &[Mutant] = stepped! { product;
+    "last_entry_of_rows_dropped", F32, "the loop over a row ends early",
         Steps { takes: |entry, _| entry.place.0 + 1 < entry.place.1, ..RIGHT };
-    "first_entry_of_rows_dropped", "the loop over a row starts late",
+    "first_entry_of_rows_dropped", F32, "the loop over a row starts late",
         Steps { takes: |entry, _| entry.place.0 > 0, ..RIGHT };
-    "tail_dropped", "entries past the last whole vector of 16 are left out",
+    "tail_dropped", F32, "entries past the last whole vector of 16 are left out",
         Steps { takes: |entry, _| entry.place.0 < entry.place.1 / 16 * 16, ..RIGHT };
-    "long_rows_cut", "entries past 64 of a row are left out",
+    "long_rows_cut", F32, "entries past 64 of a row are left out",
         Steps { takes: |entry, _| entry.place.0 < 64, ..RIGHT };
-    "last_row_unwritten", "the loop over rows ends early",
+    "last_row_unwritten", F32, "the loop over rows ends early",
         Steps { writes: |row, rows, _| row + 1 < rows, ..RIGHT };
-    "empty_rows_unwritten", "rows without entries are passed over",
+    "empty_rows_unwritten", F32, "rows without entries are passed over",
         Steps { writes: |_, _, entries| entries > 0, ..RIGHT };
-    "column_off_by_one", "columns are counted from 1",
+    "column_off_by_one", F32, "columns are counted from 1",
         Steps { x: |entry, columns| entry.column.max(1).min(columns) - 1, ..RIGHT };
-    "row_off_by_one", "entries go to the row before",
+    "row_off_by_one", F32, "entries go to the row before",
         Steps { to: |entry, _| entry.row.max(1) - 1, ..RIGHT };
-    "row_for_column", "x is read by row",
+    "row_for_column", F32, "x is read by row",
         Steps { x: |entry, columns| entry.row.min(columns - 1), ..RIGHT };
-    "entry_for_column", "x is read in the order of entries",
+    "entry_for_column", F32, "x is read in the order of entries",
         Steps { x: |entry, columns| entry.place.0 % columns, ..RIGHT };
-    "duplicates_overwrite", "of a row only what came last stays",
+    "duplicates_overwrite", F32, "of a row only what came last stays",
         Steps { add: |_, term| term, ..RIGHT };
-    "magnitudes", "products have no sign", Steps { term: |a, x| (a * x).abs(), ..RIGHT };
-    "pattern_only", "every entry counts as 1", Steps { term: |_, x| x, ..RIGHT };
-    "sums_in_bf16", "every partial sum is rounded to bf16",
+    "magnitudes", F32, "products have no sign", Steps { term: |a, x| (a * x).abs(), ..RIGHT };
+    "pattern_only", F32, "every entry counts as 1", Steps { term: |_, x| x, ..RIGHT };
+    "sums_in_bf16", F32, "every partial sum is rounded to bf16",
         Steps { add: |sum, term| narrowed(sum + term), ..RIGHT };
-    "values_in_bf16", "entries lose bits first",
+    "values_in_bf16", F32, "entries lose bits first",
         Steps { term: |a, x| narrowed(a) * x, ..RIGHT };
-    "result_scaled", "sums are a thousandth too large",
+    "result_scaled", F32, "sums are a thousandth too large",
         Steps { round: |sum| sum * 1.001, ..RIGHT };
-    "nan_passed_over", "terms that are NaN count as 0",
+    "nan_passed_over", F32, "terms that are NaN count as 0",
         Steps { add: |sum, term| if term.is_nan() { sum } else { sum + term }, ..RIGHT };
 };
 
@@ -165,33 +157,33 @@ struct Turns {
 const KEPT: Turns = Turns { places: |_| {}, columns: |_| {}, values: |_| {}, unwritten: 0 };
 
 /// Every mutant of the conversions.
-pub(super) static CONVERSION: &[Mutant] = mutants! { convert:
-    "last_unwritten", "the loop ends early", Turns { unwritten: 1, ..KEPT };
-    "vector_of_tail_unwritten", "what is past the last whole vector is left out",
+pub(super) static CONVERSION: &[Mutant] = stepped! { convert;
+    "last_unwritten", F32, "the loop ends early", Turns { unwritten: 1, ..KEPT };
+    "vector_of_tail_unwritten", F32, "what is past the last whole vector is left out",
         Turns { unwritten: 15, ..KEPT };
-    "places_from_one", "rows or pointers are counted from 1",
+    "places_from_one", F32, "rows or pointers are counted from 1",
         Turns { places: |places| places.iter_mut().for_each(|place| *place += 1), ..KEPT };
-    "places_moved", "rows or pointers are one too far on",
+    "places_moved", F32, "rows or pointers are one too far on",
         Turns { places: moved_on, ..KEPT };
-    "places_mirrored", "rows are counted from the end",
+    "places_mirrored", F32, "rows are counted from the end",
         Turns { places: |places| places.reverse(), ..KEPT };
-    "first_place_forgotten", "the first row or pointer stays 0 for the second",
+    "first_place_forgotten", F32, "the first row or pointer stays 0 for the second",
         Turns { places: |places| places.iter_mut().skip(1).take(1).for_each(|at| *at = 0), ..KEPT };
-    "columns_from_one", "columns are counted from 1",
+    "columns_from_one", F32, "columns are counted from 1",
         Turns { columns: |columns| columns.iter_mut().for_each(|at| *at += 1), ..KEPT };
-    "columns_moved", "columns are one too far on",
+    "columns_moved", F32, "columns are one too far on",
         Turns { columns: moved_on, ..KEPT };
-    "columns_swapped", "neighbours change places, but their values do not",
+    "columns_swapped", F32, "neighbours change places, but their values do not",
         Turns { columns: |all| all.chunks_exact_mut(2).for_each(<[usize]>::reverse), ..KEPT };
-    "values_moved", "values are one too far on",
+    "values_moved", F32, "values are one too far on",
         Turns { values: moved_on, ..KEPT };
-    "values_in_bf16", "values lose bits",
+    "values_in_bf16", F32, "values lose bits",
         Turns { values: |values| values.iter_mut().for_each(|at| *at = narrowed(*at)), ..KEPT };
-    "infinities_clamped", "infinities become the largest number",
+    "infinities_clamped", F32, "infinities become the largest number",
         Turns { values: |values| values.iter_mut().for_each(|at| *at = at.min(f32::MAX)), ..KEPT };
-    "nan_swallowed", "NaN becomes the least number",
+    "nan_swallowed", F32, "NaN becomes the least number",
         Turns { values: |values| values.iter_mut().for_each(|at| *at = at.max(f32::MIN)), ..KEPT };
-    "values_mirrored", "values come from the end",
+    "values_mirrored", F32, "values come from the end",
         Turns { values: |values| values.reverse(), ..KEPT };
 };
 

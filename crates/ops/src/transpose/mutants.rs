@@ -3,7 +3,7 @@
 use super::definition::Problem;
 use crate::blocks::made::typed;
 use crate::blocks::stored::Stored;
-use crate::flawed::Flawed;
+use crate::flawed::stepped;
 use proofmark_contract::{Call, KernelError, Mutant};
 use proofmark_schema::DType;
 use proofmark_tensor::bf16;
@@ -43,23 +43,13 @@ fn own(at: At) -> (usize, usize) {
     (at.plane * at.m + at.i, at.j)
 }
 
-/// Each line: name, element types, the flaw, and the steps that are wrong.
-macro_rules! mutants {
-    ($($name:literal, $dtypes:expr, $flaw:literal, $steps:expr;)*) => {
-        &[$(Mutant {
-            name: $name,
-            flaw: $flaw,
-            kernel: &Flawed {
-                name: $name,
-                dtypes: $dtypes,
-                run: |call| typed!(call.case.dtype, run(call, $steps)),
-            },
-        }),*]
-    };
+/// The mutant of these steps.
+fn flawed(call: &mut Call<'_>, steps: Steps) -> Result<(), KernelError> {
+    typed!(call.case.dtype, run(call, steps))
 }
 
 /// Every mutant of this op.
-pub(super) static MUTANTS: &[Mutant] = mutants! {
+pub(super) static MUTANTS: &[Mutant] = stepped! { flawed;
     "copied", ALL, "elements keep their order",
         Steps { from: |at| flat(at, at.j * at.m + at.i), ..RIGHT };
     "mirrored", ALL, "turned by a quarter: columns are read from below",

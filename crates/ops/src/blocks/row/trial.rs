@@ -1,9 +1,9 @@
-//! Runs a kernel in this process and judges it as the gate's value stages do; for unit tests.
+//! Runs a kernel in this process, and says how far off its numbers are; for unit tests.
 //!
 //! Never a proof: a proof is made in a worker process, with guard pages.
 
 use proofmark_contract::{
-    Call, Entry, Filling, Kernel, Observed, Op, Role, Signature, Values, Want, check_case,
+    Call, Entry, Filling, Kernel, Op, Role, Signature, Values, Want, check_case,
 };
 use proofmark_schema::{Case, DType, Isa};
 use proofmark_tensor::{AlignedBuffer, Layout, Pool, Tensor, round_to};
@@ -115,35 +115,11 @@ fn filled(op: &dyn Op, case: &Case, filling: &Filling, seed: u64) -> Values {
 
 /// Greatest error of the first output in units of `u·scale`; infinite where a class is wrong.
 pub(crate) fn greatest_q(op: &dyn Op, case: &Case, inputs: &Values, got: &[f64]) -> f64 {
-    q_of_output(op, case, inputs, (0, got), false)
-}
-
-/// Greatest error of one output, by its own element type and by what may cancel.
-fn q_of_output(
-    op: &dyn Op,
-    case: &Case,
-    inputs: &Values,
-    (k, got): (usize, &[f64]),
-    cancels: bool,
-) -> f64 {
-    let dtype = check_case(op, case).expect("the case fits").outputs()[k].dtype;
-    let truth = op.oracle(case, inputs, k, &Want::all());
+    let dtype = check_case(op, case).expect("the case fits").outputs()[0].dtype;
+    let truth = op.oracle(case, inputs, 0, &Want::all());
     assert_eq!(truth.value.len(), got.len());
-    let cancelled = |at: usize| truth.cancelled.get(at).filter(|_| cancels).unwrap_or(&0.0);
-    let q_at = |at: usize| q(dtype, truth.value[at], truth.scale[at] + cancelled(at), got[at]);
+    let q_at = |at: usize| q(dtype, truth.value[at], truth.scale[at], got[at]);
     (0..got.len()).map(q_at).fold(0.0, f64::max)
-}
-
-/// Greatest error of all outputs.
-fn q_of_all(
-    op: &dyn Op,
-    kernel: &dyn Kernel,
-    case: &Case,
-    inputs: &Values,
-    got: &[Vec<f64>],
-) -> f64 {
-    let (each, cancels) = (got.iter().enumerate(), kernel.contract(case).cancels);
-    each.map(|(k, got)| q_of_output(op, case, inputs, (k, got), cancels)).fold(0.0, f64::max)
 }
 
 fn q(dtype: DType, want: f64, scale: f64, got: f64) -> f64 {
@@ -160,140 +136,14 @@ fn q(dtype: DType, want: f64, scale: f64, got: f64) -> f64 {
     excess / (DType::F32.unit() * scale + dtype.smallest())
 }
 
-/// Tries everything the op's definition names on one case; the first failure in words.
-pub(crate) fn judge(
-    entry: &Entry,
-    kernel: &dyn Kernel,
-    case: &Case,
-    setup: Setup,
-) -> Result<(), String> {
-    let op = entry.op;
-    let signature = check_case(op, case).expect("the case fits");
-    let limits = op.limits(case);
-    let longer = 1.0 + (op.reduction(case) as f64).sqrt() / 4.0;
-    let portfolio = op.portfolio(case, &signature);
-    let zero_mean = portfolio.zero_mean.iter().map(|filling| (filling, limits.q_max));
-    let structured = portfolio.structured.iter();
-    let structured = structured.map(|filling| (filling, limits.structured * longer));
-    let exact = portfolio.exact.iter().map(|filling| (filling, 0.0));
-    for (filling, limit) in exact.chain(zero_mean).chain(structured) {
-        let inputs = filled(op, case, filling, 7);
-        let got = call(op, kernel, case, setup, &inputs);
-        let q = q_of_all(op, kernel, case, &inputs, &got);
-        if q > limit {
-            return Err(format!("{case} on {}: q {q} > {limit}", filling.describe(&signature)));
-        }
-    }
-    let base = filled(op, case, &portfolio.zero_mean[0], 11);
-    judge_specials(op, kernel, case, setup, &base, limits.structured * longer)?;
-    judge_laws(op, kernel, case, setup, &base)
-}
-
-fn judge_specials(
-    op: &dyn Op,
-    kernel: &dyn Kernel,
-    case: &Case,
-    setup: Setup,
-    base: &Values,
-    limit: f64,
-) -> Result<(), String> {
-    let signature = check_case(op, case).expect("the case fits");
-    let specials = op.specials(case, &signature);
-    for &operand in &specials.operands {
-        for (i, &value) in specials.values.iter().enumerate() {
-            let mut inputs = base.clone();
-            let len = inputs.of(operand).len();
-            let value = round_to(signature.operands()[operand].dtype, value);
-            for at in [0, len / 2 + i, len.saturating_sub(1 + i)] {
-                if at < len {
-                    inputs.tensors[operand][at] = value;
-                }
-            }
-            let got = call(op, kernel, case, setup, &inputs);
-            let q = q_of_all(op, kernel, case, &inputs, &got);
-            if q > limit {
-                return Err(format!("{case} with {value:e} in operand {operand}: q {q}"));
-            }
-            if specials.signed_zero {
-                judge_signs(op, case, &inputs, &got[0])?;
-            }
-        }
-    }
-    Ok(())
-}
-
-fn judge_signs(op: &dyn Op, case: &Case, inputs: &Values, got: &[f64]) -> Result<(), String> {
-    let truth = op.oracle(case, inputs, 0, &Want::all());
-    let is_other = |(&want, &got): (&f64, &f64)| {
-        want == 0.0 && got == 0.0 && want.is_sign_negative() != got.is_sign_negative()
-    };
-    match truth.value.iter().zip(got).position(is_other) {
-        Some(i) => Err(format!("{case}: element {i} is a zero of the other sign")),
-        None => Ok(()),
-    }
-}
-
-fn judge_laws(
-    op: &dyn Op,
-    kernel: &dyn Kernel,
-    case: &Case,
-    setup: Setup,
-    base: &Values,
-) -> Result<(), String> {
-    let signature = check_case(op, case).expect("the case fits");
-    let outputs = call(op, kernel, case, setup, base);
-    for law in op.laws() {
-        let mut changed = base.clone();
-        if !(law.change)(case, &mut changed, 5) {
-            continue;
-        }
-        for (operand, tensor) in signature.operands().iter().zip(&mut changed.tensors) {
-            tensor.iter_mut().for_each(|value| *value = round_to(operand.dtype, *value));
-        }
-        let after = call(op, kernel, case, setup, &changed);
-        let before = Observed { inputs: base, outputs: &outputs };
-        (law.holds)(case, before, Observed { inputs: &changed, outputs: &after })
-            .map_err(|why| format!("{case}: law {}: {why}", law.name))?;
-    }
-    Ok(())
-}
-
-/// Panics unless every kernel passes every proof case on every path, dense and padded.
-pub(crate) fn every_kernel_passes(entry: &Entry) {
-    for kernel in entry.kernels {
-        let paths = kernel.isas().iter().filter(|&&isa| proofmark_simd::available(isa));
-        for &isa in paths {
-            for &dtype in entry.op.dtypes() {
-                for (i, case) in entry.op.proof_cases(dtype).iter().enumerate() {
-                    if kernel.supports(case, isa).is_err() {
-                        continue;
-                    }
-                    let threads = if kernel.is_parallel() { 1 + i % 3 } else { 1 };
-                    let setup = Setup { isa, threads, padding: [0, 1, 17][i % 3] };
-                    if let Err(why) = judge(entry, *kernel, case, setup) {
-                        panic!("{}/{isa} with {setup:?}: {why}", kernel.name());
-                    }
-                }
-            }
-        }
-    }
-}
-
-/// Panics if a mutant passes all proof cases of an element type it does.
-pub(crate) fn every_mutant_fails(entry: &Entry) {
-    for mutant in entry.mutants {
-        for &dtype in entry.op.dtypes() {
-            let cases = entry.op.proof_cases(dtype);
-            if mutant.kernel.supports(&cases[0], Isa::Scalar).is_err() {
-                continue;
-            }
-            let fails = cases.iter().any(|case| {
-                let setup = Setup { padding: 3, ..Setup::plain(Isa::Scalar) };
-                judge(entry, mutant.kernel, case, setup).is_err()
-            });
-            assert!(fails, "mutant {} passes in {dtype}", mutant.name);
-        }
-    }
+/// Panics if the first output is beyond the limits of numbers around zero.
+pub(crate) fn is_within_limits(entry: &Entry, kernel: &dyn Kernel, case: &Case, setup: Setup) {
+    let signature = check_case(entry.op, case).expect("the case fits");
+    let filling = Filling::uniform(&signature, &proofmark_tensor::Fill::Normal);
+    let inputs = filled(entry.op, case, &filling, 7);
+    let got = call(entry.op, kernel, case, setup, &inputs);
+    let q = greatest_q(entry.op, case, &inputs, &got[0]);
+    assert!(q <= entry.op.limits(case).q_max, "{case} by {}: q {q}", kernel.name());
 }
 
 /// Panics if `parallel` on one to four threads does not give the bits of `simd` on any path.
