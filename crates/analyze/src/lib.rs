@@ -7,12 +7,15 @@ mod band;
 mod findings;
 #[cfg(test)]
 mod fixture;
+mod glob;
 pub mod metrics;
+pub mod policy;
 mod step;
 mod winner;
 
 pub use band::Band;
 pub use findings::{exit_severity, findings};
+pub use glob::is_match;
 pub use metrics::{Better, METRICS, Metric};
 pub use step::{Side, Step, steps};
 pub use winner::{Winner, winner};

@@ -36,12 +36,16 @@ enum Command {
     Baseline(cmd::baseline::Baseline),
     /// Measure proven contenders side by side
     Bench(Box<cmd::bench::Bench>),
+    /// Hold a change against the rules in proofmark.toml
+    Check(Box<cmd::check::Check>),
     /// Decide which of two contenders, revisions or baselines is faster
     Compare(Box<cmd::compare::Compare>),
     /// Measure what the runtime itself costs, beside targets
     Costs(cmd::costs::Costs),
     /// Say whether this machine can be measured on
     Doctor(cmd::doctor::Doctor),
+    /// Write a proofmark.toml, and a workflow or script for CI
+    Init(cmd::init::Init),
     /// List ops with their axes, attributes, kernels and sizes
     List(cmd::list::List),
     /// Say what this machine is
@@ -77,9 +81,11 @@ fn main() -> ExitCode {
     let run = std::panic::catch_unwind(|| match arguments.command {
         Command::Baseline(command) => command.run(),
         Command::Bench(command) => command.run(),
+        Command::Check(command) => command.run(),
         Command::Compare(command) => command.run(),
         Command::Costs(command) => command.run(),
         Command::Doctor(command) => command.run(),
+        Command::Init(command) => command.run(),
         Command::List(command) => command.run(),
         Command::Machine(command) => command.run(),
         Command::Peers(command) => command.run(),

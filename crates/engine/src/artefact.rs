@@ -33,6 +33,8 @@ pub(crate) struct Stand {
     pub(crate) arena: Arena,
     /// SHA-256 of the program, where it is kept.
     pub(crate) program: Option<String>,
+    /// Arguments that make it a worker.
+    pub(crate) args: Vec<String>,
     /// The contender that the artefact means where none is named.
     pub(crate) contender: Option<ContenderId>,
 }
@@ -42,7 +44,8 @@ impl Programs<'_> {
     pub(crate) fn stands(&self, arms: &[Arm; 2]) -> Result<[Stand; 2], EngineError> {
         if arms.iter().all(|arm| arm.source == Source::Here) {
             let arena = || arena(self.here.program.clone(), &self.here.args);
-            let stand = || Stand { arena: arena(), program: None, contender: None };
+            let args = || self.here.args.clone();
+            let stand = || Stand { arena: arena(), program: None, args: args(), contender: None };
             return Ok([stand(), stand()]);
         }
         let artefacts = [self.artefact(&arms[0])?, self.artefact(&arms[1])?];
@@ -93,7 +96,8 @@ impl Programs<'_> {
             let (arm, said) = (arm.to_string(), fault.to_string());
             return Err(EngineError::NoGreeting { arm, said });
         }
-        Ok(Stand { arena, program: Some(artefact.sha256), contender: artefact.contender })
+        let Artefact { sha256, args, contender, .. } = artefact;
+        Ok(Stand { arena, program: Some(sha256), args, contender })
     }
 }
 

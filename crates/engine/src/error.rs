@@ -142,6 +142,24 @@ pub enum EngineError {
         /// The packages that say so.
         packages: Vec<String>,
     },
+    /// No project file from a folder upwards.
+    #[error("there is no proofmark.toml in {} or above", from.display())]
+    NoProject {
+        /// The folder.
+        from: PathBuf,
+    },
+    /// A project file cannot be read.
+    #[error("{}{}: {reason}", path.display(), at_line(*line))]
+    Project {
+        /// The file.
+        path: PathBuf,
+        /// The line, from 1; 0 is the whole file.
+        line: usize,
+        /// Why.
+        reason: String,
+        /// A key near to one that is not known.
+        nearest: Option<String>,
+    },
     /// A revision does not build.
     #[error("rev:{revision} does not build:\n{said}")]
     Build {
@@ -251,6 +269,16 @@ impl EngineError {
             EngineError::NoWorker { .. } => {
                 Some("leave `[package.metadata.proofmark]` in one of them".to_owned())
             }
+            EngineError::NoProject { .. } => {
+                Some("`proofmark init` writes one, or give `--config PATH`".to_owned())
+            }
+            EngineError::Project { nearest: Some(nearest), .. } => {
+                Some(format!("did you mean `{nearest}`?"))
+            }
+            EngineError::Project { .. } => Some(
+                "`docs/ci.md` has every key; `proofmark init` writes a file with all of them"
+                    .to_owned(),
+            ),
             EngineError::NoGreeting { .. } => Some(
                 "build or save it again with this version of proofmark, or compare with the \
                  version that made it"
@@ -285,6 +313,10 @@ impl EngineError {
             _ => None,
         }
     }
+}
+
+fn at_line(line: usize) -> String {
+    if line == 0 { String::new() } else { format!(", line {line}") }
 }
 
 fn said_by(packages: &[String]) -> String {

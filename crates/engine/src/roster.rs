@@ -1,6 +1,7 @@
 //! Who can enter: contenders by pattern, capped by instruction set.
 
 use crate::EngineError;
+use proofmark_analyze::is_match;
 use proofmark_contract::{Entry, Kernel};
 use proofmark_peers::{Peer, PeerShelf, Status, status};
 use proofmark_schema::{Case, ContenderId, Family, Isa};
@@ -162,35 +163,9 @@ fn peer_id(peer: &dyn Peer) -> ContenderId {
     ContenderId::peer(peer.name())
 }
 
-/// Whether a text matches a pattern in which `*` stands for any run of characters.
-fn is_match(pattern: &str, text: &str) -> bool {
-    match pattern.split_once('*') {
-        None => pattern == text,
-        Some((head, rest)) => text.strip_prefix(head).is_some_and(|tail| {
-            (0..=tail.len())
-                .filter(|&start| tail.is_char_boundary(start))
-                .any(|start| is_match(rest, &tail[start..]))
-        }),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn stars_match_any_run() {
-        for (pattern, text, expected) in [
-            ("native/*", "native/simd", true),
-            ("native/s*", "native/simd", true),
-            ("native/s*r", "native/scalar", true),
-            ("native/p*", "native/simd", false),
-            ("*", "anything", true),
-            ("native/simd", "native/simd2", false),
-        ] {
-            assert_eq!(is_match(pattern, text), expected, "{pattern} on {text}");
-        }
-    }
 
     #[test]
     fn a_cap_that_does_not_exist_is_refused() {

@@ -31,6 +31,17 @@ pub(crate) struct Rest {
     turns_ns: Vec<u64>,
 }
 
+impl RaceFault {
+    /// Whether its threads ran in the others' turns: the only fault that a busy machine can bring
+    /// about.
+    pub fn is_restless(&self) -> bool {
+        self.reason.ends_with(RESTLESS)
+    }
+}
+
+/// How the fault of a contender ends whose threads run in the others' turns.
+const RESTLESS: &str = "they do not sleep when idle";
+
 impl Rest {
     pub(crate) fn new(arms: usize) -> Rest {
         Rest { idle_ns: vec![0; arms], turns_ns: vec![0; arms] }
@@ -49,7 +60,7 @@ impl Rest {
             if idle > IDLE_NS && idle as f64 > IDLE_SHARE * others {
                 let reason = format!(
                     "its threads used {} ms of processor time in the {} ms of the others' turns: \
-                     they do not sleep when idle",
+                     {RESTLESS}",
                     idle / 1_000_000,
                     (all - turns) / 1_000_000
                 );

@@ -262,6 +262,7 @@ fn an_arm_that_dies_lies_or_errs_is_named() {
         let fault = race.unwrap_err();
         assert_eq!(fault.arm, 1);
         assert!(fault.reason.contains(word), "{fault}");
+        assert_eq!(fault.is_restless(), matches!(trick, Trick::Spins));
     }
 }
 

@@ -1,6 +1,7 @@
 //! A loaded contender: which kernel, on which path, with its memory and threads.
 
 use crate::clock::monotonic_ns;
+use crate::plant::{Plant, Planted};
 use crate::serve::Known;
 use proofmark_contract::{Entry, Kernel, Signature, check_case, find};
 use proofmark_peers::{Peered, load};
@@ -44,7 +45,7 @@ impl Contender {
         let signature = check_case(entry.op, &case).map_err(|error| error.to_string())?;
         let (kernel, isa, receipt) = match id.family {
             Family::Peer => peer(known, id, (&case, &signature), threads)?,
-            _ => native(entry, id, &case)?,
+            _ => native(known.plant, entry, id, (&case, &signature))?,
         };
         let prepared = kernel.prepared_bytes(&case, isa);
         let mut contender = Contender {
@@ -101,18 +102,24 @@ impl Contender {
 
 type Loaded = (&'static dyn Kernel, Isa, Receipt);
 
-fn native(entry: &Entry, id: &ContenderId, case: &Case) -> Result<Loaded, String> {
+fn native(
+    plant: Plant,
+    entry: &Entry,
+    id: &ContenderId,
+    (case, signature): (&Case, &Signature),
+) -> Result<Loaded, String> {
     let kernel = find_kernel(entry, id)?;
     let isa = choose_path(kernel, case, id.isa)?;
     let profile = if cfg!(debug_assertions) { "dev" } else { "release" };
+    let told = if plant == Plant::default() { String::new() } else { format!(" planted: {plant}") };
     let receipt = Receipt {
         version: env!("CARGO_PKG_VERSION").to_owned(),
-        build: format!("{profile} {}", std::env::consts::ARCH),
+        build: format!("{profile} {}{told}", std::env::consts::ARCH),
         isa: isa.to_string(),
         device: "cpu".to_owned(),
         ..Receipt::default()
     };
-    Ok((kernel, isa, receipt))
+    Ok((Planted::into(kernel, plant, signature), isa, receipt))
 }
 
 fn peer(

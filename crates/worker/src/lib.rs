@@ -15,6 +15,7 @@ mod copy;
 mod guarded;
 mod operands;
 mod page;
+mod plant;
 mod processor;
 mod rest;
 mod rulers;
@@ -22,4 +23,5 @@ mod serve;
 mod signals;
 
 pub use allocator::CountingAllocator;
+pub use plant::Plant;
 pub use serve::{Known, ServeError, serve};

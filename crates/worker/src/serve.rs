@@ -2,6 +2,7 @@
 
 use crate::contender::Contender;
 use crate::operands::Operands;
+use crate::plant::Plant;
 use crate::rulers::Rulers;
 use crate::{batch, cache, channel, copy, guarded, page, rest, signals};
 use proofmark_contract::Entry;
@@ -39,12 +40,14 @@ pub struct Known {
     pub entries: &'static [&'static Entry],
     /// Where peers are.
     pub shelf: PeerShelf,
+    /// What is planted into kernels of this project, for the tool's own tests.
+    pub plant: Plant,
 }
 
 impl Known {
     /// These ops and no peers.
     pub fn only(entries: &'static [&'static Entry]) -> Known {
-        Known { entries, shelf: PeerShelf::new("") }
+        Known { entries, shelf: PeerShelf::new(""), plant: Plant::default() }
     }
 }
 

@@ -172,7 +172,8 @@ impl Compare {
     }
 }
 
-fn share(text: &str) -> Result<f64, String> {
+/// Reads an error rate.
+pub(super) fn share(text: &str) -> Result<f64, String> {
     let value: f64 = text.parse().map_err(|_| "write a number such as 0.01")?;
     if value > 0.0 && value < 0.5 { Ok(value) } else { Err("it lies between 0 and 0.5".into()) }
 }

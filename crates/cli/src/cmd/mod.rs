@@ -2,9 +2,11 @@
 
 pub(crate) mod baseline;
 pub(crate) mod bench;
+pub(crate) mod check;
 pub(crate) mod compare;
 pub(crate) mod costs;
 pub(crate) mod doctor;
+pub(crate) mod init;
 pub(crate) mod list;
 pub(crate) mod machine;
 pub(crate) mod peers;

@@ -1,11 +1,12 @@
 //! The races of a comparison, one after the other, each kept before the next begins.
 
-use super::CompareRequest;
 use super::family::Evidence;
+use super::{CompareRequest, Sides};
 use crate::admit::Admission;
 use crate::artefact::Stand;
 use crate::bench::{performance, record, refused_while_measured};
 use crate::{EngineError, Event, Listener, find_op};
+use proofmark_analyze::policy::Open;
 use proofmark_contract::Entry;
 use proofmark_gate::Proven;
 use proofmark_machine::Ceilings;
@@ -21,6 +22,19 @@ use proofmark_store::{ItemEntry, RunWriter};
 
 /// Working sets beyond this stream from outside the second-level cache and vary more.
 const STREAMING_BYTES: u64 = 1 << 20;
+/// Share of the time that a race of planned length is planned to take.
+const SPARED: f64 = 0.8;
+
+/// Which race of a case is run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Lap {
+    /// The first, of every case.
+    Screen,
+    /// The second, of what looked slower or was too noisy.
+    Confirmation,
+    /// The third, of what is still open.
+    Settlement(Open),
+}
 
 /// A comparison in the making.
 pub(super) struct Bout<'a> {
@@ -30,6 +44,8 @@ pub(super) struct Bout<'a> {
     pub(super) admissions: [Admission<'a>; 2],
     pub(super) fields: Vec<Option<[Proven<'a>; 2]>>,
     pub(super) decisions: Vec<CaseDecision>,
+    /// Both sides of every race, case by case.
+    pub(super) records: Vec<Sides>,
     pub(super) plan: &'a Plan,
     pub(super) ceilings: Ceilings,
     pub(super) writer: RunWriter,
@@ -39,32 +55,29 @@ impl<'a> Bout<'a> {
     /// One race of one case, kept in the run.
     pub(super) fn race(
         &mut self,
-        round: Round,
+        lap: Lap,
         case: usize,
         alpha: f64,
     ) -> Result<Option<Evidence>, EngineError> {
         let cases = self.decisions.len();
-        let number = match round {
-            Round::Screen => case,
-            Round::Confirmation => cases + case,
+        let (round, number, again) = match lap {
+            Lap::Screen => (Round::Screen, case, ""),
+            Lap::Confirmation => (Round::Confirmation, cases + case, " again"),
+            Lap::Settlement(_) => (Round::Confirmation, 2 * cases + case, " to settle it"),
         };
         let item = &self.plan.items[number];
         let entry = find_op(&item.case.op)?;
-        let what = match round {
-            Round::Screen => item.case.to_string(),
-            Round::Confirmation => format!("{} again", item.case),
-        };
         self.listener.hear(&Event::Racing {
             number: case + 1,
             of: cases,
-            case: what,
-            seconds_left: self.seconds_left(round, case),
+            case: format!("{}{again}", item.case),
+            seconds_left: self.seconds_left(lap, case),
         });
-        if round == Round::Screen {
+        if lap == Lap::Screen {
             self.fields[case] = self.prove(entry, case, item)?;
         }
         let Some(field) = &self.fields[case] else { return Ok(None) };
-        let stopping = self.stopping(entry, item, alpha);
+        let stopping = self.stopping(entry, item, lap, case, alpha);
         let seed = proofmark_tensor::mix(self.request.seed, 2, number as u64);
         let budget_ns = (self.request.seconds * 1e9) as u64;
         let rules = RaceRules {
@@ -73,7 +86,16 @@ impl<'a> Bout<'a> {
             quiet_ns: (self.request.quiet_seconds * 1e9) as u64,
             ..RaceRules::standard(seed)
         };
-        let (race, ruling) = match rule(field, &rules, &stopping, &MonotonicClock) {
+        let mut ruled = rule(field, &rules, &stopping, &MonotonicClock);
+        // Nobody is accused of a busy machine's doing: who does not sleep will not the next time.
+        if let Err(fault) = &ruled
+            && fault.is_restless()
+        {
+            self.listener.hear(&Event::Note(format!("{fault}; it is raced again")));
+            let seed = proofmark_tensor::mix(seed, 3, 0);
+            ruled = rule(field, &RaceRules { seed, ..rules }, &stopping, &MonotonicClock);
+        }
+        let (race, ruling) = match ruled {
             Ok(ruled) => ruled,
             Err(fault) => {
                 let proof = refused_while_measured(field[fault.arm].proof().clone(), &fault);
@@ -89,11 +111,9 @@ impl<'a> Bout<'a> {
         });
         let decided = decided(round, arms, &race, &stopping, ruling.seconds);
         let run = self.writer.id().to_owned();
-        let records = (field.iter().enumerate())
-            .map(|(arm, proven)| {
-                proven_record(&run, entry, item, proven, &race, arm, &self.ceilings)
-            })
-            .collect();
+        let records = [0, 1]
+            .map(|arm| proven_record(&run, entry, item, &field[arm], &race, arm, &self.ceilings));
+        self.records[case].push(records.clone());
         let evidence = Evidence {
             verdict: decided.ruling.comparison.verdict,
             ratio: decided.ruling.comparison.ratio.estimate,
@@ -110,6 +130,7 @@ impl<'a> Bout<'a> {
         };
         *place = Some(decided.clone());
         let item = item.index;
+        let records = records.into();
         let entry = ItemEntry { item, race: Some(race), decided: Some(decided), records };
         self.writer.append_item(&entry)?;
         Ok(Some(evidence))
@@ -136,23 +157,44 @@ impl<'a> Bout<'a> {
     }
 
     /// As the cases before took; a second each before the first. Confirmations are not foreseen.
-    fn seconds_left(&self, round: Round, case: usize) -> f64 {
+    fn seconds_left(&self, lap: Lap, case: usize) -> f64 {
         let took = |decided: &Option<Decided>| decided.as_ref().map(|it| it.ruling.seconds);
         let done: Vec<f64> = self.decisions.iter().filter_map(|it| took(&it.screen)).collect();
         let each = if done.is_empty() { 1.0 } else { done.iter().sum::<f64>() / done.len() as f64 };
-        match round {
-            Round::Screen => each * (self.decisions.len() - case) as f64,
-            Round::Confirmation => each,
+        match lap {
+            Lap::Screen => each * (self.decisions.len() - case) as f64,
+            Lap::Confirmation | Lap::Settlement(_) => each,
         }
     }
 
-    fn stopping(&self, entry: &'static Entry, item: &Item, alpha: f64) -> Stopping {
+    fn stopping(
+        &self,
+        entry: &'static Entry,
+        item: &Item,
+        lap: Lap,
+        case: usize,
+        alpha: f64,
+    ) -> Stopping {
+        let looks = looks_for(entry, &item.case, item.threads);
+        let is_unclear = lap == Lap::Settlement(Open::Unclear);
         Stopping {
-            looks: looks_for(entry, &item.case, item.threads),
+            looks: if is_unclear { self.one_look(&looks, case) } else { looks },
             alpha,
             report_margin: self.request.report_margin,
             same_margin: self.request.same_margin,
         }
+    }
+
+    /// One look, at as many trials as the schedule and the time allow by what the race before took:
+    /// it depends on that race alone, so that the error rate is kept.
+    fn one_look(&self, looks: &Looks, case: usize) -> Looks {
+        let took = self.decisions[case].last().map(|decided| {
+            decided.ruling.seconds / f64::from(decided.ruling.comparison.trials.max(1))
+        });
+        let each = took.filter(|seconds| *seconds > 0.0).unwrap_or(f64::INFINITY);
+        let fitting = (SPARED * self.request.seconds / each) as u32;
+        let trials = fitting.clamp(looks.at()[0], looks.cap());
+        Looks::new(vec![trials], looks.spending()).unwrap_or_else(|| looks.clone())
     }
 
     /// Keeps a refusal in place of a race.

@@ -4,7 +4,11 @@
 //! Whatever the first round says, the second is made of fresh trials. With k cases in it, each is
 //! raced at alpha/k and Holm's procedure is applied to their p-values, so that the chance of any
 //! wrong SLOWER among all cases is at most alpha, however many were screened.
+//!
+//! A check asks more: on which side of a limit a ratio lies. What two rounds leave open is raced a
+//! third time, at an error rate of its own that is shared out in the same way.
 
+use proofmark_analyze::policy::Open;
 use proofmark_schema::decision::{Round, Standing};
 use proofmark_schema::race::Verdict;
 use proofmark_stats::holm;
@@ -35,12 +39,7 @@ pub(crate) fn two_rounds<E>(
     for case in 0..cases {
         let screened = race(Round::Screen, case, alpha)?;
         again.extend(screened.filter(Evidence::is_worth_a_second_race).map(|_| case));
-        standings.push(screened.map_or(Standing::Refused, |evidence| match evidence.verdict {
-            Verdict::Faster => Standing::Faster,
-            Verdict::Same => Standing::Same,
-            Verdict::Slower => Standing::Slower,
-            Verdict::Undecided => Standing::Undecided,
-        }));
+        standings.push(stands(screened));
     }
     let each = alpha / again.len().max(1) as f64;
     let mut evidence = Vec::with_capacity(again.len());
@@ -72,6 +71,30 @@ pub(crate) fn two_rounds<E>(
     Ok(standings)
 }
 
+/// Races what is still open once more, each at its share of the error rate.
+pub(crate) fn third_round<E>(
+    standings: &mut [Standing],
+    open: &[(usize, Open)],
+    alpha: f64,
+    race: &mut dyn FnMut(usize, Open, f64) -> Result<Option<Evidence>, E>,
+) -> Result<(), E> {
+    for &(case, why) in open {
+        standings[case] = stands(race(case, why, alpha / open.len() as f64)?);
+    }
+    Ok(())
+}
+
+/// Where a race leaves its case.
+fn stands(evidence: Option<Evidence>) -> Standing {
+    match evidence.map(|evidence| evidence.verdict) {
+        None => Standing::Refused,
+        Some(Verdict::Faster) => Standing::Faster,
+        Some(Verdict::Same) => Standing::Same,
+        Some(Verdict::Slower) => Standing::Slower,
+        Some(Verdict::Undecided) => Standing::Undecided,
+    }
+}
+
 impl Evidence {
     /// What looks slower must show it again; what was too noisy may have a better moment.
     fn is_worth_a_second_race(&self) -> bool {
@@ -86,23 +109,29 @@ impl Evidence {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use proofmark_stats::{Decision, Look, Looks, Stopping, Stream};
+    use proofmark_stats::{Decision, Look, Looks, Spending, Stopping, Stream};
     use std::convert::Infallible;
 
     /// A race of scripted noise around an effect, decided by the code that decides live ones.
     fn scripted(stream: &mut Stream, effect: f64, alpha: f64) -> Evidence {
+        scripted_at(stream, effect, alpha, Looks::short()).0
+    }
+
+    /// The same with its interval, at some looks.
+    fn scripted_at(
+        stream: &mut Stream,
+        effect: f64,
+        alpha: f64,
+        looks: Looks,
+    ) -> (Evidence, (f64, f64)) {
         // A margin of almost nothing, so that only the error rate protects.
         let margins = (1e-6, 2e-6);
-        let stopping = Stopping {
-            looks: Looks::short(),
-            alpha,
-            report_margin: margins.0,
-            same_margin: margins.1,
-        };
+        let stopping = Stopping { looks, alpha, report_margin: margins.0, same_margin: margins.1 };
         let effects: Vec<f64> = (0..60).map(|_| effect + 0.01 * stream.normal()).collect();
         let Look::Stop(stop) = stopping.replay(&effects, &[1e-4; 60]) else { unreachable!() };
         let seen = stop.trials as usize;
-        Evidence {
+        let ends = stop.interval.map_or((0.0, f64::MAX), |interval| (interval.low, interval.high));
+        let evidence = Evidence {
             verdict: match stop.decision {
                 Decision::Faster => Verdict::Faster,
                 Decision::Slower => Verdict::Slower,
@@ -112,7 +141,68 @@ mod tests {
             ratio: stop.interval.map_or(1.0, |interval| interval.ratio),
             p_value: stopping.p_value(&effects[..seen], &[1e-4; 60][..seen]),
             has_time_left: true,
+        };
+        (evidence, ends)
+    }
+
+    /// Families of cases that are all slower by the same share, held against a limit: how many
+    /// have a case above it, and how many cases are above it and below it.
+    fn limited(count: usize, cases: usize, slower: f64, limit: f64, alpha: f64) -> [usize; 3] {
+        let mut stream = Stream::new(43);
+        let effect = slower.ln_1p();
+        let once = || Looks::new(vec![60], Spending::Bonferroni).unwrap();
+        let mut counts = [0; 3];
+        for _ in 0..count {
+            // The interval of the last race, and whether it is a second one.
+            let mut last = vec![((0.0, f64::MAX), false); cases];
+            let standings =
+                two_rounds::<Infallible>(cases, alpha / 2.0, 1e-6, &mut |round, case, at| {
+                    let (evidence, ends) = scripted_at(&mut stream, effect, at, Looks::short());
+                    last[case] = (ends, round == Round::Confirmation);
+                    Ok(Some(evidence))
+                });
+            let Ok(mut standings) = standings;
+            let is_above = |(ends, again): ((f64, f64), bool)| again && ends.0 > 1.0 + limit;
+            let is_below = |(ends, _): ((f64, f64), bool)| ends.1 <= 1.0 + limit;
+            let open: Vec<(usize, Open)> = (0..cases)
+                .filter(|&case| !is_above(last[case]) && !is_below(last[case]))
+                .map(|case| (case, Open::Unclear))
+                .collect();
+            let third = third_round::<Infallible>(
+                &mut standings,
+                &open,
+                alpha / 2.0,
+                &mut |case, _, at| {
+                    let (evidence, ends) = scripted_at(&mut stream, effect, at, once());
+                    last[case] = (ends, true);
+                    Ok(Some(evidence))
+                },
+            );
+            let Ok(()) = third;
+            let above = last.iter().filter(|it| is_above(**it)).count();
+            counts[0] += usize::from(above > 0);
+            counts[1] += above;
+            counts[2] += last.iter().filter(|it| is_below(**it)).count();
         }
+        counts
+    }
+
+    #[test]
+    fn a_family_that_lies_on_its_limit_is_called_above_it_at_most_at_alpha() {
+        for (count, cases) in [(1500, 1), (300, 10), (40, 100)] {
+            let [families, ..] = limited(count, cases, 0.05, 0.05, 0.05);
+            // Four sigmas above 5 %.
+            let most = 0.05 * count as f64 + 4.0 * (0.05 * 0.95 * count as f64).sqrt();
+            assert!(families as f64 <= most, "{families} of {count} families of {cases}");
+        }
+    }
+
+    #[test]
+    fn seven_per_cent_is_found_above_five_and_three_is_found_below() {
+        let [_, above, below] = limited(30, 10, 0.07, 0.05, 0.01);
+        assert!(above >= 297 && below == 0, "{above} above, {below} below, of 300");
+        let [_, above, below] = limited(30, 10, 0.03, 0.05, 0.01);
+        assert!(below >= 297 && above == 0, "{above} above, {below} below, of 300");
     }
 
     /// Families of `cases` with an effect in the first, of which the counts are given: any case

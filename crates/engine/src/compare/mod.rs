@@ -11,14 +11,16 @@ use crate::artefact::Programs;
 use crate::limits::ceilings;
 use crate::plan::inapplicable;
 use crate::{Arm, EngineError, Roster, Source, find_op, nearest};
-use bout::Bout;
-use family::two_rounds;
+use bout::{Bout, Lap};
+use family::{third_round, two_rounds};
+use proofmark_analyze::policy::Open;
 use proofmark_contract::{Entry, check_case, complete_case};
 use proofmark_peers::{PeerShelf, Status};
-use proofmark_schema::decision::{CaseDecision, Standing};
+use proofmark_schema::decision::{CaseDecision, Round, Standing};
 use proofmark_schema::finding::Severity;
 use proofmark_schema::plan::{Item, Plan};
 use proofmark_schema::race::Verdict;
+use proofmark_schema::record::Record;
 use proofmark_schema::{Cache, Case, ContenderId, FORMAT_VERSION, Family, Isa, Memory, Outcome};
 use proofmark_store::ItemEntry;
 
@@ -78,15 +80,35 @@ pub fn compare(programs: &Programs<'_>, request: &CompareRequest) -> Result<Comp
     if request.arms.iter().any(|arm| matches!(arm.source, Source::Run(_))) {
         return weak::compare(programs, request);
     }
+    Ok(decide(programs, request, None)?.0)
+}
+
+/// The records of both sides of a case's races.
+pub(crate) type Sides = Vec<[Record; 2]>;
+
+/// Says whether more trials may change what follows from a case and its races so far.
+pub(crate) type AskOpen<'a> = &'a dyn Fn(&CaseDecision, &[[Record; 2]]) -> Option<Open>;
+
+/// The comparison, and the records of both sides of every race, case by case.
+///
+/// Where `open` is given, half of the error rate is kept for it: what is still open after two
+/// rounds is raced a third time.
+pub(crate) fn decide(
+    programs: &Programs<'_>,
+    request: &CompareRequest,
+    open: Option<AskOpen<'_>>,
+) -> Result<(Compared, Vec<Sides>), EngineError> {
     let cases = checked(&request.cases, request.memory.cache)?;
     let stands = programs.stands(&request.arms)?;
     let who = contenders(request, [stands[0].contender.as_ref(), stands[1].contender.as_ref()])?;
     let mut notes = Vec::new();
-    if stands[0].program.is_some() && stands[0].program == stands[1].program && who[0] == who[1] {
+    let [first, second] = &stands;
+    let is_same = first.program == second.program && first.args == second.args;
+    if first.program.is_some() && is_same && who[0] == who[1] {
         notes.push("both arms are the same program, byte for byte".to_owned());
     }
     known(&request.arms, &cases, &who, &request.shelf)?;
-    let plan = plan(&cases, &who, request);
+    let plan = plan(&cases, &who, request, if open.is_some() { 3 } else { 2 });
     let id = uuid::Uuid::now_v7().to_string();
     let facts = proofmark_machine::facts(request.cap);
     let writer = programs.store.create(&id, &plan, &facts)?;
@@ -102,13 +124,27 @@ pub fn compare(programs: &Programs<'_>, request: &CompareRequest) -> Result<Comp
             .iter()
             .map(|(_, case)| CaseDecision::open(case.clone(), request.threads))
             .collect(),
+        records: vec![Vec::new(); cases.len()],
         plan: &plan,
         ceilings: ceilings(programs.store, &facts, request.cap, programs.listener),
         writer,
     };
-    let mut race = |round, case, alpha| bout.race(round, case, alpha);
-    let standings = two_rounds(cases.len(), request.alpha, request.report_margin, &mut race)?;
-    let Bout { mut decisions, mut writer, .. } = bout;
+    let alpha = if open.is_some() { request.alpha / 2.0 } else { request.alpha };
+    let mut race = |round, case, alpha| {
+        let lap = if round == Round::Screen { Lap::Screen } else { Lap::Confirmation };
+        bout.race(lap, case, alpha)
+    };
+    let mut standings = two_rounds(cases.len(), alpha, request.report_margin, &mut race)?;
+    if let Some(ask) = open {
+        let ask = |case: usize| ask(&bout.decisions[case], &bout.records[case]);
+        let open: Vec<(usize, Open)> = (0..cases.len())
+            .filter(|&case| standings[case] != Standing::Refused)
+            .filter_map(|case| Some((case, ask(case)?)))
+            .collect();
+        let mut race = |case, why, alpha| bout.race(Lap::Settlement(why), case, alpha);
+        third_round(&mut standings, &open, alpha, &mut race)?;
+    }
+    let Bout { mut decisions, records, mut writer, .. } = bout;
     for item in writer.missing() {
         let nothing = ItemEntry { item, race: None, decided: None, records: Vec::new() };
         writer.append_item(&nothing)?;
@@ -118,7 +154,7 @@ pub fn compare(programs: &Programs<'_>, request: &CompareRequest) -> Result<Comp
         decision.standing = standing;
     }
     let severity = severity(&decisions);
-    Ok(Compared { run: Some(id), decisions, notes, severity })
+    Ok((Compared { run: Some(id), decisions, notes, severity }, records))
 }
 
 /// The cases whole and checked, with their ops.
@@ -194,13 +230,14 @@ fn present(shelf: &PeerShelf, name: &str) -> Result<(), EngineError> {
     }
 }
 
-/// Item `i` screens case `i`; item `n + i` confirms it, if it must be.
+/// Item `i` screens case `i`; item `n + i` confirms it, if it must be, and `2n + i` settles it.
 fn plan(
     cases: &[(&'static Entry, Case)],
     who: &[ContenderId; 2],
     request: &CompareRequest,
+    laps: usize,
 ) -> Plan {
-    let twice = cases.iter().chain(cases).enumerate();
+    let every = (0..laps).flat_map(|_| cases).enumerate();
     let item = |(index, (entry, case)): (usize, &(&'static Entry, Case))| Item {
         index: index as u64,
         case: case.clone(),
@@ -213,7 +250,7 @@ fn plan(
         format: FORMAT_VERSION,
         seed: request.seed,
         budget: BUDGET.to_owned(),
-        items: twice.map(item).collect(),
+        items: every.map(item).collect(),
         absent: Vec::new(),
         estimate_seconds: cases.len() as f64,
     }

@@ -4,6 +4,7 @@
 
 mod baseline;
 mod bench;
+mod check;
 mod compare;
 mod costs;
 mod coverage;
@@ -20,6 +21,7 @@ mod timing;
 
 pub use baseline::baseline;
 pub use bench::bench;
+pub use check::{accept_entries, check};
 pub use compare::{ComparedArms, compare};
 pub use costs::{CostRow, costs};
 pub use coverage::{CoverageRow, coverage};

@@ -1,0 +1,198 @@
+//! `proofmark check`: a change held against a project's rules, for people and for CI.
+
+use super::bench::settling;
+use super::compare::share;
+use super::{DEFAULT_SEED, StorePath, arm, cap, here, shelf};
+use crate::exit;
+use crate::output::{Failure, Format, print, print_document, say};
+use crate::progress::Progress;
+use clap::{Args, ValueEnum};
+use proofmark_engine::policy::Checked;
+use proofmark_engine::{
+    Arm, CheckRequest, Day, EngineError, Programs, Project, Request, Source, cases, check,
+    unix_seconds,
+};
+use proofmark_report::reports;
+use proofmark_schema::{Case, Isa};
+use std::path::{Path, PathBuf};
+
+/// Arguments of `check`.
+#[derive(Args)]
+#[command(after_help = AFTER_HELP)]
+pub(crate) struct Check {
+    /// The side that is compared with, as `rev:origin/main`, `baseline:main` or a branch;
+    /// `baseline` of the file by default
+    #[arg(long, alias = "against", value_name = "ARM", value_parser = side)]
+    base: Option<Arm>,
+    /// The other side; the working tree where the base is a revision, else this program
+    #[arg(long, value_name = "ARM", value_parser = side)]
+    new: Option<Arm>,
+    /// The project's file; the nearest proofmark.toml from here upwards by default
+    #[arg(long, value_name = "PATH")]
+    config: Option<PathBuf>,
+    /// Seconds after which no further trial of a race starts
+    #[arg(long)]
+    seconds: Option<f64>,
+    /// Error rate of the whole check
+    #[arg(long, value_parser = share)]
+    alpha: Option<f64>,
+    /// Seconds to wait for a quiet machine before each race, at the most; 0 does not wait
+    #[arg(long, default_value_t = 5.0, value_name = "SECONDS", value_parser = settling)]
+    settle: f64,
+    /// Seed of inputs, layouts and orders
+    #[arg(long, default_value_t = DEFAULT_SEED)]
+    seed: u64,
+    /// Folder of the crate whose revisions `rev:` means; that of the file by default
+    #[arg(long, value_name = "PATH")]
+    repo: Option<PathBuf>,
+    #[command(flatten)]
+    store: StorePath,
+    /// How results are written
+    #[arg(long, value_enum, default_value_t = Format::Table)]
+    format: Format,
+    /// End with 0 where only this is to be reported
+    #[arg(long, value_enum, value_name = "WHAT")]
+    exit_zero_on: Option<Tolerated>,
+    /// Say nothing while working
+    #[arg(long, short)]
+    quiet: bool,
+}
+
+/// What may be let pass.
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Tolerated {
+    /// Something could not be decided.
+    Undecided,
+}
+
+const AFTER_HELP: &str = "\
+Exit codes, the worst first: 4 integrity, 3 a wrong kernel, 7 a contender crashed or did not build,
+1 a regression or a missed target, 6 environment, 5 undecided, 0 pass. `proofmark init` writes a
+proofmark.toml to begin with.";
+
+/// Seconds of a race where nobody says otherwise.
+const SECONDS: f64 = 60.0;
+/// Error rate where nobody says otherwise.
+const ALPHA: f64 = 0.01;
+
+impl Check {
+    pub(crate) fn run(&self) -> Result<u8, Failure> {
+        let project = self.project()?;
+        let request = self.request(&project, cap()?)?;
+        let progress = Progress::new(self.quiet);
+        let store = self.store.open()?;
+        let (here, beside) = (here()?, project.path.parent().unwrap_or(Path::new(".")));
+        let beside = if beside.as_os_str().is_empty() { Path::new(".") } else { beside };
+        let repo = self.repo.as_deref().unwrap_or(beside);
+        let programs = Programs { store: &store, here: &here, repo, listener: &progress };
+        let checked = check(&programs, &request)?;
+        progress.finish();
+        let code = match (exit::of_decision(checked.severity()), self.exit_zero_on) {
+            (exit::UNDECIDED, Some(Tolerated::Undecided)) => exit::PASS,
+            (code, _) => code,
+        };
+        print_document(self.format, &reports::check(&checked, code))?;
+        self.print_entries(&checked, &project.path)?;
+        if !self.quiet {
+            for run in &checked.runs {
+                say(&format!("run {run} is kept in {}", store.runs().join(run).display()));
+            }
+        }
+        Ok(code)
+    }
+
+    fn project(&self) -> Result<Project, Failure> {
+        if let Some(path) = &self.config {
+            return Ok(Project::read(path)?);
+        }
+        let from = std::env::current_dir()
+            .map_err(|error| Failure::environment(format!("cannot tell where this is: {error}")))?;
+        let found = Project::find(&from).ok_or(EngineError::NoProject { from })?;
+        Ok(Project::read(&found)?)
+    }
+
+    fn request(&self, project: &Project, cap: Isa) -> Result<CheckRequest, Failure> {
+        let base = self.base.clone().or_else(|| project.baseline.clone());
+        let base = base.ok_or_else(|| Failure {
+            message: "nothing says what is compared with".to_owned(),
+            hint: Some(format!(
+                "give `--base rev:origin/main`, or write `baseline = \"rev:origin/main\"` under \
+                 [check] in {}",
+                project.path.display()
+            )),
+            code: exit::USAGE,
+        })?;
+        let usual = || Arm {
+            source: match base.source {
+                Source::Revision(_) => Source::Revision(".".to_owned()),
+                _ => Source::Here,
+            },
+            contender: None,
+        };
+        let new = self.new.clone().or_else(|| project.new.clone()).unwrap_or_else(usual);
+        Ok(CheckRequest {
+            base,
+            new,
+            cases: self.cases(project, cap)?,
+            contenders: project.contenders.clone(),
+            threads: if project.threads.is_empty() { vec![1] } else { project.threads.clone() },
+            seconds: self.seconds.or(project.seconds).unwrap_or(SECONDS),
+            quiet_seconds: self.settle,
+            alpha: self.alpha.or(project.alpha).unwrap_or(ALPHA),
+            seed: self.seed,
+            cap,
+            shelf: shelf(),
+            rules: project.rules.clone(),
+            today: Day::of_unix(unix_seconds()),
+        })
+    }
+
+    /// The cases that the file names one by one, then those of its suite.
+    fn cases(&self, project: &Project, cap: Isa) -> Result<Vec<Case>, Failure> {
+        let mut all = project.cases.clone();
+        if project.suite.is_some() || !project.ops.is_empty() {
+            all.extend(cases(&Request {
+                ops: project.ops.clone(),
+                dtypes: project.dtypes.clone(),
+                sweep: None,
+                size: None,
+                suite: project.suite.clone().unwrap_or_else(|| "standard".to_owned()),
+                attrs: Vec::new(),
+                with: String::new(),
+                threads: Vec::new(),
+                caches: Vec::new(),
+                pages: Vec::new(),
+                seed: self.seed,
+                quick: false,
+                cap,
+                shelf: shelf(),
+            })?);
+        }
+        if all.is_empty() {
+            return Err(Failure {
+                message: format!("{} names no case", project.path.display()),
+                hint: Some("write `suite = \"smoke\"` or `cases = [\"…\"]` under [check]".into()),
+                code: exit::USAGE,
+            });
+        }
+        Ok(all)
+    }
+
+    /// The entries that would explain what is not explained, to be pasted.
+    fn print_entries(&self, checked: &Checked, path: &Path) -> Result<(), Failure> {
+        let entries = reports::accept_entries(checked);
+        let lead = format!("To explain it, paste this into {} and say why:", path.display());
+        match self.format {
+            _ if entries.is_empty() => Ok(()),
+            Format::Table => print(&format!("\n{lead}\n\n{entries}")),
+            Format::Markdown => print(&format!("\n{lead}\n\n```toml\n{entries}```")),
+            _ => Ok(()),
+        }
+    }
+}
+
+/// Reads an arm; a plain word is a revision.
+fn side(text: &str) -> Result<Arm, String> {
+    let is_word = !text.is_empty() && !text.contains([':', '/']);
+    if is_word { arm(&format!("rev:{text}")) } else { arm(text) }
+}
