@@ -1,5 +1,6 @@
 //! What a set of records says, in words a person can act on.
 
+use crate::cells::cells;
 use crate::metrics;
 use crate::winner::winner;
 use proofmark_schema::finding::{Finding, Severity};
@@ -29,25 +30,6 @@ pub fn findings(records: &[Record]) -> Vec<Finding> {
 /// The worst severity, which decides the exit code; `None` if nothing was found.
 pub fn exit_severity(findings: &[Finding]) -> Option<Severity> {
     findings.iter().map(|finding| finding.severity).max()
-}
-
-/// The records of each case, thread count and state of memory, in the order in which they first
-/// appear.
-fn cells(records: &[Record]) -> Vec<Vec<&Record>> {
-    let mut cells: Vec<Vec<&Record>> = Vec::new();
-    for record in records {
-        let same = |cell: &&mut Vec<&Record>| {
-            cell[0].case == record.case
-                && cell[0].threads == record.threads
-                && cell[0].memory == record.memory
-                && cell[0].run == record.run
-        };
-        match cells.iter_mut().find(same) {
-            Some(cell) => cell.push(record),
-            None => cells.push(vec![record]),
-        }
-    }
-    cells
 }
 
 fn refusal(record: &Record) -> Option<Finding> {

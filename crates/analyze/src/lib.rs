@@ -4,18 +4,28 @@
 #![forbid(unsafe_code)]
 
 mod band;
+mod cells;
 mod findings;
 #[cfg(test)]
 mod fixture;
+mod flags;
 mod glob;
 pub mod metrics;
 pub mod policy;
+mod ranking;
+mod status;
 mod step;
+mod sweep;
 mod winner;
 
 pub use band::Band;
+pub use cells::{cells, field, geometric_mean};
 pub use findings::{exit_severity, findings};
+pub use flags::{Flag, FlagKind, flags};
 pub use glob::is_match;
 pub use metrics::{Better, METRICS, Metric};
+pub use ranking::{Advice, Contest, Group, Place, Ranking, groups, ranking};
+pub use status::{Standing, status};
 pub use step::{Side, Step, steps};
+pub use sweep::{AxisSweep, MapSweep, RoleMean, Tile, axis_sweeps, map_sweeps, role_means};
 pub use winner::{Winner, winner};

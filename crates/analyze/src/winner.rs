@@ -1,8 +1,9 @@
 //! Who is fastest on a case, where the intervals allow to say so.
 
+use crate::cells::field;
 use proofmark_schema::ContenderId;
 use proofmark_schema::quantity::Interval;
-use proofmark_schema::record::{Performance, Record};
+use proofmark_schema::record::Record;
 
 /// The outcome of one case.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -25,20 +26,8 @@ impl Winner {
 /// Ratios to the first arm decide, since slow drifts of the machine cancel in them; times only
 /// where a ratio is missing. Fewer than two measured contenders have neither winner nor tie.
 pub fn winner(records: &[&Record]) -> Winner {
-    let measured: Vec<(&ContenderId, &Performance)> = records
-        .iter()
-        .filter_map(|record| Some((&record.contender, record.judged.performance()?)))
-        .collect();
-    let ratios: Option<Vec<Interval>> = measured.iter().map(|(_, p)| ratio(p)).collect();
-    let intervals =
-        ratios.unwrap_or_else(|| measured.iter().map(|(_, p)| p.wall_ns).collect::<Vec<_>>());
-    let mut field: Vec<(&ContenderId, Interval)> = measured
-        .iter()
-        .map(|(contender, _)| *contender)
-        .zip(intervals)
-        .filter(|(_, interval)| is_sound(interval))
-        .collect();
-    field.sort_by(|a, b| a.1.estimate.total_cmp(&b.1.estimate));
+    let field: Vec<(&ContenderId, Interval)> =
+        field(records).into_iter().map(|(record, of)| (&record.contender, of)).collect();
     let Some(((best, reach), others)) = field.split_first() else { return Winner::default() };
     let rivals: Vec<ContenderId> = others
         .iter()
@@ -52,24 +41,6 @@ pub fn winner(records: &[&Record]) -> Winner {
             Winner { best: None, tie: std::iter::once((*best).clone()).chain(rivals).collect() }
         }
     }
-}
-
-/// Time over the first arm's; exactly 1 for that arm.
-fn ratio(performance: &Performance) -> Option<Interval> {
-    match &performance.comparison {
-        Some(comparison) => Some(comparison.ratio),
-        None if performance.slices.arm == 0 => {
-            Some(Interval { estimate: 1.0, low: 1.0, high: 1.0, confidence: 1.0 })
-        }
-        None => None,
-    }
-}
-
-fn is_sound(interval: &Interval) -> bool {
-    interval.low <= interval.estimate
-        && interval.estimate <= interval.high
-        && interval.low.is_finite()
-        && interval.high.is_finite()
 }
 
 #[cfg(test)]

@@ -54,6 +54,8 @@ enum Command {
     Prove(cmd::prove::Prove),
     /// Compute every number of a stored run again from its slices
     Replay(cmd::replay::Replay),
+    /// Show a run: who won, by how much, what holds it, what to look at next
+    Report(cmd::report::Report),
     /// Examine one contender on one case again, as a refusal's last line says
     Repro(cmd::repro::Repro),
     /// List other libraries, or get one to be measured beside
@@ -91,6 +93,7 @@ fn main() -> ExitCode {
         Command::Peers(command) => command.run(),
         Command::Prove(command) => command.run(),
         Command::Replay(command) => command.run(),
+        Command::Report(command) => command.run(),
         Command::Repro(command) => command.run(),
         Command::Selftest(command) => command.run(),
         Command::Worker(command) => command.run(),

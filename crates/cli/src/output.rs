@@ -17,6 +17,12 @@ pub(crate) enum Format {
     Json,
     /// One JSON record a line.
     Jsonl,
+    /// One row a record, for a spreadsheet.
+    Csv,
+    /// A page of its own, with plots.
+    Html,
+    /// The plots as one picture.
+    Svg,
 }
 
 impl Format {
@@ -27,6 +33,9 @@ impl Format {
             Format::Markdown => "markdown",
             Format::Json => "json",
             Format::Jsonl => "jsonl",
+            Format::Csv => "csv",
+            Format::Html => "html",
+            Format::Svg => "svg",
         }
     }
 }
@@ -83,8 +92,13 @@ pub(crate) fn print(text: &str) -> Result<(), Failure> {
 
 /// Writes a document in the form asked for.
 pub(crate) fn print_document(format: Format, document: &Document) -> Result<(), Failure> {
+    print(&rendered(format, document))
+}
+
+/// A document in the form asked for.
+pub(crate) fn rendered(format: Format, document: &Document) -> String {
     let renderer = proofmark_report::find(format.name()).expect("every format has a renderer");
-    print(&(renderer.render)(document, &style()))
+    (renderer.render)(document, &style())
 }
 
 /// Width and colour of what stdout is.

@@ -54,13 +54,13 @@ pub use workload::{
 };
 
 pub use proofmark_analyze::policy::{self, Day};
-pub use proofmark_analyze::{exit_severity, findings};
+pub use proofmark_analyze::{exit_severity, findings, is_match};
 pub use proofmark_arena::Arena;
 pub use proofmark_contract::{Attribute, AttributeKind, Entry};
 pub use proofmark_machine::{CheckState, doctor, facts, load, unix_seconds};
 pub use proofmark_peers as peers;
 pub use proofmark_peers::PeerShelf;
-pub use proofmark_store::{Shelf, Store};
+pub use proofmark_store::{Run, Shelf, Store};
 
 /// The names of the other gates that a self-test compares with, in the order of its counts.
 pub fn other_gate_names() -> impl Iterator<Item = &'static str> {

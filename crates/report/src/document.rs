@@ -1,6 +1,8 @@
 //! A document: what people read as sections, and what programs read as data.
 
+use crate::plot::Plot;
 use serde_json::Value;
+use std::sync::Arc;
 
 /// What is said about a cell by colour, where there is colour; never the only bearer of meaning.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -13,24 +15,39 @@ pub enum Emphasis {
     Dim,
 }
 
+/// The raw slices behind a number, where a renderer can show them on demand.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Samples {
+    /// Whose they are.
+    pub name: String,
+    /// Slices that were measured; of many, only some are kept here.
+    pub measured: usize,
+    /// Nanoseconds of a call, trial by trial, in the order in which they ran.
+    pub trials: Vec<Vec<f64>>,
+    /// Low end, estimate and high end of the number.
+    pub interval: [f64; 3],
+}
+
 /// One cell of a table.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Cell {
     /// The text, as it came; renderers make it harmless.
     pub text: String,
     /// How it is set off.
     pub emphasis: Option<Emphasis>,
+    /// What the number was made of.
+    pub samples: Option<Arc<Samples>>,
 }
 
 impl Cell {
     /// A cell without emphasis.
     pub fn plain(text: impl Into<String>) -> Cell {
-        Cell { text: text.into(), emphasis: None }
+        Cell { text: text.into(), ..Cell::default() }
     }
 
     /// A cell that is set off.
     pub fn with(text: impl Into<String>, emphasis: Emphasis) -> Cell {
-        Cell { text: text.into(), emphasis: Some(emphasis) }
+        Cell { text: text.into(), emphasis: Some(emphasis), samples: None }
     }
 
     /// What stands where nothing was measured.
@@ -79,7 +96,7 @@ impl Column {
 }
 
 /// A table; every row has one cell for each column.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Table {
     /// What it shows.
     pub title: String,
@@ -90,12 +107,16 @@ pub struct Table {
 }
 
 /// A part of a document.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub enum Section {
+    /// What the sections up to the next one are about.
+    Heading(String),
     /// A paragraph.
     Text(String),
     /// A table.
     Table(Table),
+    /// A plot.
+    Plot(Plot),
     /// A remark of less weight.
     Note(String),
     /// A command to copy; never wrapped.
@@ -119,6 +140,26 @@ impl Document {
     /// A document without sections.
     pub fn new(title: impl Into<String>, data: Value, lines: &'static str) -> Document {
         Document { title: title.into(), sections: Vec::new(), data, lines }
+    }
+
+    /// Begins a part.
+    pub fn heading(&mut self, text: impl Into<String>) {
+        self.sections.push(Section::Heading(text.into()));
+    }
+
+    /// Adds a plot, unless it has no points.
+    pub fn plot(&mut self, plot: Plot) {
+        if plot.series.iter().any(|series| !series.points.is_empty()) {
+            self.sections.push(Section::Plot(plot));
+        }
+    }
+
+    /// The plots.
+    pub fn plots(&self) -> impl Iterator<Item = &Plot> {
+        self.sections.iter().filter_map(|section| match section {
+            Section::Plot(plot) => Some(plot),
+            _ => None,
+        })
     }
 
     /// Adds a paragraph.

@@ -9,9 +9,13 @@ mod document;
 mod fixture;
 mod flat;
 mod plain;
+mod plot;
+mod read;
 pub mod render;
 pub mod reports;
 
-pub use document::{Align, Cell, Column, Document, Emphasis, Section, Table};
+pub use document::{Align, Cell, Column, Document, Emphasis, Samples, Section, Table};
 pub use flat::flat_record;
+pub use plot::{Plot, PlotAxis, PlotKind, Point, Series};
+pub use read::{BenchFile, ReadError, read_bench};
 pub use render::{RENDERERS, Renderer, Style, find};

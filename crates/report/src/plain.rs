@@ -17,6 +17,41 @@ pub(crate) fn plain(text: &str) -> String {
     text.chars().filter_map(shown).collect()
 }
 
+/// The text with nothing in it that XML and HTML read as markup, in elements and in attributes.
+pub(crate) fn markup(text: &str) -> String {
+    let mut out = String::new();
+    for c in plain(text).chars() {
+        match c {
+            '&' => out.push_str("&amp;"),
+            '<' => out.push_str("&lt;"),
+            '>' => out.push_str("&gt;"),
+            '"' => out.push_str("&quot;"),
+            '\'' => out.push_str("&#39;"),
+            c => out.push(c),
+        }
+    }
+    out
+}
+
+/// A number with its unit, without zeros that say nothing.
+pub(crate) fn quantity(value: f64, unit: &str) -> String {
+    let trimmed = |text: String| match text.contains('.') && !text.contains('e') {
+        true => text.trim_end_matches('0').trim_end_matches('.').to_owned(),
+        false => text,
+    };
+    match unit {
+        "ns" => {
+            let text = Nanos(value).to_string();
+            let (number, unit) = text.split_once(' ').unwrap_or((&text, ""));
+            format!("{} {unit}", trimmed(number.to_owned()))
+        }
+        // Sizes and counts have earned all their digits.
+        "" if value.fract() == 0.0 && value.abs() < 1e15 => format!("{value}"),
+        "" => trimmed(three_digits(value)),
+        unit => format!("{} {unit}", trimmed(three_digits(value))),
+    }
+}
+
 /// `12.3 µs ±0.8 %`.
 pub(crate) fn time(interval: &Interval) -> String {
     format!("{} ±{}", Nanos(interval.estimate), percent(interval.relative_half_width() * 100.0))
@@ -41,6 +76,15 @@ pub(crate) fn ratio(interval: &Interval) -> String {
     format!("{estimate}× [{low}, {high}]")
 }
 
+/// How much longer something takes: `7.1 % longer`, `3.20× as long`.
+pub(crate) fn longer(gain: f64) -> String {
+    match gain {
+        gain if gain < 0.0 => format!("{} less", percent(-100.0 * gain)),
+        gain if gain < 1.0 => format!("{} longer", percent(100.0 * gain)),
+        gain => format!("{}× as long", three_digits(1.0 + gain)),
+    }
+}
+
 /// `1 thread`, `2 threads`.
 pub(crate) fn threads(count: usize) -> String {
     counted(count, "thread")
@@ -59,6 +103,27 @@ mod tests {
     fn control_and_hidden_characters_are_dropped() {
         let hostile = "\u{1b}[31mred\u{7}\u{9b}1m\u{202e}x\u{200b}\r\ny";
         assert_eq!(plain(hostile), "[31mred1mx y");
+    }
+
+    #[test]
+    fn nothing_is_left_of_markup() {
+        assert_eq!(
+            markup("<a b='c' d=\"e\">&\u{0}"),
+            "&lt;a b=&#39;c&#39; d=&quot;e&quot;&gt;&amp;"
+        );
+    }
+
+    #[test]
+    fn quantities_lose_zeros_that_say_nothing() {
+        for (value, unit, want) in [
+            (1000.0, "ns", "1 µs"),
+            (12_340.0, "ns", "12.3 µs"),
+            (4096.0, "", "4096"),
+            (0.5, "×", "0.5 ×"),
+            (100.0, "%", "100 %"),
+        ] {
+            assert_eq!(quantity(value, unit), want);
+        }
     }
 
     #[test]

@@ -12,6 +12,7 @@ pub(crate) mod machine;
 pub(crate) mod peers;
 pub(crate) mod prove;
 pub(crate) mod replay;
+pub(crate) mod report;
 pub(crate) mod repro;
 pub(crate) mod selftest;
 pub(crate) mod worker;

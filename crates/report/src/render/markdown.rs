@@ -1,5 +1,6 @@
 //! Markdown, as code hosts show it; names of contenders stay text whatever they contain.
 
+use super::picture::{elsewhere, picture};
 use super::{Renderer, Style};
 use crate::plain::plain;
 use crate::{Align, Document, Section, Table};
@@ -7,24 +8,39 @@ use crate::{Align, Document, Section, Table};
 pub(super) const RENDERER: Renderer =
     Renderer { name: "markdown", summary: "Markdown with tables", render };
 
+/// Characters of a line of code that code hosts show without scrolling.
+const PICTURE_WIDTH: usize = 100;
+
 fn render(document: &Document, _style: &Style) -> String {
     let mut out = format!("# {}\n", escaped(&document.title));
+    let is_heading = |section: &Section| matches!(section, Section::Heading(_));
+    let depth = if document.sections.iter().any(is_heading) { "###" } else { "##" };
     for section in &document.sections {
         out.push('\n');
         match section {
+            Section::Heading(text) => out.push_str(&format!("## {}\n", escaped(text))),
             Section::Text(text) => out.push_str(&(escaped(text) + "\n")),
             Section::Note(text) => out.push_str(&format!("_Note:_ {}\n", escaped(text))),
             // Indented code needs no escaping: only a line break could end it.
             Section::Command(text) => out.push_str(&format!("    {}\n", plain(text))),
-            Section::Table(table) => push_table(&mut out, table),
+            Section::Table(table) => push_table(&mut out, table, depth),
+            Section::Plot(plot) => {
+                out.push_str(&format!("{depth} {}\n\n", escaped(&plot.title)));
+                match picture(plot, PICTURE_WIDTH) {
+                    Some(text) => text.lines().for_each(|line| {
+                        out.push_str(&format!("    {line}\n"));
+                    }),
+                    None => out.push_str(&format!("_Note:_ {}\n", escaped(&elsewhere(plot)))),
+                }
+            }
         }
     }
     out
 }
 
-fn push_table(out: &mut String, table: &Table) {
+fn push_table(out: &mut String, table: &Table, depth: &str) {
     if !table.title.is_empty() {
-        out.push_str(&format!("## {}\n\n", escaped(&table.title)));
+        out.push_str(&format!("{depth} {}\n\n", escaped(&table.title)));
     }
     push_row(out, table.columns.iter().map(|column| escaped(column.name)));
     let rule = |align| if align == Align::Right { "---:" } else { "---" };

@@ -1,7 +1,11 @@
 //! The renderers. A new one is one file and two lines here: `mod` and [`RENDERERS`].
 
+mod csv;
+mod html;
 mod json;
 mod markdown;
+mod picture;
+mod svg;
 mod term;
 
 use crate::Document;
@@ -33,8 +37,15 @@ pub struct Renderer {
 }
 
 /// Every renderer; the first is the default.
-pub static RENDERERS: &[Renderer] =
-    &[term::RENDERER, markdown::RENDERER, json::RENDERER, json::LINES_RENDERER];
+pub static RENDERERS: &[Renderer] = &[
+    term::RENDERER,
+    markdown::RENDERER,
+    json::RENDERER,
+    json::LINES_RENDERER,
+    csv::RENDERER,
+    html::RENDERER,
+    svg::RENDERER,
+];
 
 /// The renderer of that name.
 pub fn find(name: &str) -> Option<&'static Renderer> {

@@ -1,5 +1,6 @@
 //! Text for terminals: tables that fit, and records as lines where no table does.
 
+use super::picture::{elsewhere, picture};
 use super::{Renderer, Style};
 use crate::plain::plain;
 use crate::{Align, Cell, Column, Document, Emphasis, Section, Table};
@@ -19,10 +20,15 @@ fn render(document: &Document, style: &Style) -> String {
     let mut parts = vec![wrapped(&document.title, "", style.width)];
     for section in &document.sections {
         parts.push(match section {
+            Section::Heading(text) => heading(text, &style),
             Section::Text(text) => wrapped(text, "", style.width),
             Section::Note(text) => wrapped(&format!("note: {text}"), "      ", style.width),
             Section::Command(text) => format!("  $ {}\n", plain(text)),
             Section::Table(table) => table_text(table, &style),
+            Section::Plot(plot) => match picture(plot, style.width) {
+                Some(text) => wrapped(&plot.title, "  ", style.width) + &text,
+                None => wrapped(&format!("note: {}", elsewhere(plot)), "      ", style.width),
+            },
         });
     }
     // A command belongs to the paragraph before it; everything else stands apart.
@@ -34,6 +40,12 @@ fn render(document: &Document, style: &Style) -> String {
         out.push_str(part);
     }
     out
+}
+
+/// A line that stands out with and without colour.
+fn heading(text: &str, style: &Style) -> String {
+    let line = wrapped(&format!("== {text} =="), "", style.width);
+    if style.colour { format!("\u{1b}[1m{}\u{1b}[0m\n", line.trim_end()) } else { line }
 }
 
 /// The table with all columns, else with those of low rank, else record by record.
@@ -138,13 +150,15 @@ fn dressed(cell: comfy_table::Cell, source: &Cell, colour: bool) -> comfy_table:
     }
 }
 
-/// Every row as lines of `name: value`, with an empty line between rows.
+/// Every row as lines of `name: value`, with an empty line between rows; what is not there is left
+/// out.
 fn stacked(table: &Table, width: usize) -> String {
     let rows: Vec<String> = table
         .rows
         .iter()
         .map(|row| {
-            let lines = table.columns.iter().zip(row).map(|(column, cell)| {
+            let told = table.columns.iter().zip(row).filter(|(_, cell)| **cell != Cell::nothing());
+            let lines = told.map(|(column, cell)| {
                 wrapped(&format!("{}: {}", column.name, cell.text), "    ", width - 2)
             });
             lines.collect::<String>().lines().map(|line| format!("  {line}\n")).collect()
@@ -222,6 +236,13 @@ note: a remark
         let text = at(24);
         assert!(text.contains("  name: native/simd@avx2\n"), "{text}");
         assert!(text.contains("  memory: 1.50 MiB\n"), "{text}");
+        let columns = [Column::left("a long name of a column", 0), Column::left("b", 0)];
+        let table = Table {
+            columns: columns.to_vec(),
+            rows: vec![vec![Cell::plain("x"), Cell::nothing()]],
+            ..Table::default()
+        };
+        assert_eq!(stacked(&table, 40), "  a long name of a column: x\n");
         let longest =
             text.lines().filter(|line| !line.starts_with("  $")).map(|line| line.chars().count());
         assert!(longest.max() <= Some(24), "{text}");

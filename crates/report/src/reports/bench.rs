@@ -1,19 +1,19 @@
 //! The report of a bench: a table for each op, element type and thread count, then refusals.
 
-use crate::document::{Cell, Column, Document, Emphasis};
+use super::fairness::{disturbances, fairness, introductions};
+use crate::document::{Cell, Column, Document, Emphasis, Samples};
 use crate::flat::{flat_record, metric};
 use crate::plain::{percent, ratio, threads, time};
 use crate::reports::step;
 use proofmark_analyze::{Band, Winner, winner};
 use proofmark_schema::finding::{Finding, Severity};
-use proofmark_schema::memory::state_word;
 use proofmark_schema::plan::Absence;
-use proofmark_schema::quantity::{Bytes, Nanos, three_digits};
+use proofmark_schema::quantity::{Bytes, three_digits};
 use proofmark_schema::record::{Performance, Record};
-use proofmark_schema::{DType, Family, Memory, Underflow};
+use proofmark_schema::{Family, Memory};
 use serde_json::json;
-use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
+use std::sync::Arc;
 
 /// Efficiency above which the number itself is suspicious.
 const SUSPICIOUS_PERCENT: f64 = 105.0;
@@ -34,6 +34,8 @@ const COLUMNS: [Column; 13] = [
     Column::right("allocations", 9),
 ];
 
+/// The column of times.
+const TIME: usize = 3;
 /// The column that only tables with peers have.
 const BEST_PEER: usize = 5;
 
@@ -52,6 +54,21 @@ pub fn bench(records: &[Record], findings: &[Finding], absent: &[Absence]) -> Do
     if records.is_empty() {
         document.text("Nothing was measured.");
     }
+    push_tables(&mut document, records, findings, &|_| None);
+    steps.iter().for_each(|step| step::push(&mut document, step));
+    push_absences(&mut document, absent);
+    push_findings(&mut document, records, findings);
+    document
+}
+
+/// Adds a table for each op, element type, thread count and state of memory of one run;
+/// `samples` gives the slices behind a record's time, where they are at hand.
+pub(super) fn push_tables(
+    document: &mut Document,
+    records: &[Record],
+    findings: &[Finding],
+    samples: &dyn Fn(&Record) -> Option<Arc<Samples>>,
+) {
     let tables = grouped(records, |a, b| {
         a.case.op == b.case.op
             && a.case.dtype == b.case.dtype
@@ -64,21 +81,18 @@ pub fn bench(records: &[Record], findings: &[Finding], absent: &[Absence]) -> Do
         for cell in grouped(table.iter().copied(), |a, b| a.case == b.case) {
             let winner = winner(&cell);
             any_winner |= winner.best.is_some();
-            rows.extend(cell.iter().map(|record| row(record, &winner)));
+            rows.extend(cell.iter().map(|record| {
+                let mut row = row(record, &winner);
+                row[TIME].samples = samples(record);
+                row
+            }));
         }
         let mut columns = COLUMNS.to_vec();
         if table.iter().all(|record| record.contender.family != Family::Peer) {
             columns.remove(BEST_PEER);
             rows.iter_mut().for_each(|row| drop(row.remove(BEST_PEER)));
         }
-        let first = table[0];
-        let Memory { cache, pages } = first.memory;
-        let mut title =
-            format!("{} {}, {}", first.case.op, first.case.dtype, threads(first.threads));
-        if first.memory != Memory::default() {
-            let _ = write!(title, ", caches {cache}, pages {pages}");
-        }
-        document.table(title, &columns, rows);
+        document.table(title(table[0]), &columns, rows);
         document.note(fairness(table));
         introductions(table).into_iter().for_each(|line| document.note(line));
         if let Some(text) = disturbances(table, findings) {
@@ -88,10 +102,16 @@ pub fn bench(records: &[Record], findings: &[Finding], absent: &[Absence]) -> Do
     if any_winner {
         document.note("* fastest: its interval stands clear of every other's");
     }
-    steps.iter().for_each(|step| step::push(&mut document, step));
-    push_absences(&mut document, absent);
-    push_findings(&mut document, records, findings);
-    document
+}
+
+/// What a table is about.
+fn title(first: &Record) -> String {
+    let Memory { cache, pages } = first.memory;
+    let mut title = format!("{} {}, {}", first.case.op, first.case.dtype, threads(first.threads));
+    if first.memory != Memory::default() {
+        let _ = write!(title, ", caches {cache}, pages {pages}");
+    }
+    title
 }
 
 /// Records that belong together, in the order in which groups first appear.
@@ -176,20 +196,8 @@ fn allocations(performance: &Performance) -> String {
     }
 }
 
-/// What disturbed the races of a table, in the words of its findings.
-fn disturbances(records: &[&Record], findings: &[Finding]) -> Option<String> {
-    let items: BTreeSet<u64> = records.iter().map(|record| record.item).collect();
-    let words = ["noisy:", "throttled:", "drift:"];
-    let told = findings.iter().filter(|finding| {
-        words.iter().any(|word| finding.claim.starts_with(word))
-            && finding.items.iter().any(|item| items.contains(item))
-    });
-    let claims: Vec<&str> = told.map(|finding| finding.claim.as_str()).collect();
-    (!claims.is_empty()).then(|| claims.join("; "))
-}
-
 /// The case without the op and element type that stand in the title.
-fn shape(record: &Record) -> String {
+pub(super) fn shape(record: &Record) -> String {
     let text = record.case.to_string();
     let inner = text.split_once('[').map_or(text.as_str(), |(_, inner)| inner);
     inner.trim_end_matches(']').to_owned()
@@ -204,111 +212,8 @@ fn efficiency(record: &Record) -> Cell {
     Cell::plain(format!("{} {band}", percent(value)))
 }
 
-/// What all rows of a table share, so that a reader can see that they met on equal terms.
-fn fairness(records: &[&Record]) -> String {
-    let distinct = |text: &dyn Fn(&Record) -> Option<String>| {
-        let set: BTreeSet<String> = records.iter().filter_map(|record| text(record)).collect();
-        if set.is_empty() {
-            "none".to_owned()
-        } else {
-            set.into_iter().collect::<Vec<_>>().join(" and ")
-        }
-    };
-    let cache = distinct(&|record| {
-        let cache = record.judged.performance()?.cache;
-        Some(state_word(cache.asked.name(), cache.achieved))
-    });
-    let loads = records.iter().filter_map(|of| of.judged.performance()?.cache.probe_ns_median);
-    let load = loads.reduce(f64::min);
-    let load = load.map(|ns| format!(" (a load {} or more)", Nanos(ns))).unwrap_or_default();
-    let pages = distinct(&|record| {
-        let pages = record.judged.performance()?.pages;
-        let achieved = pages.is_none_or(|pages| pages.achieved);
-        Some(state_word(record.memory.pages.name(), achieved))
-    });
-    let isolation = distinct(&|record| Some(record.isolation.clone()));
-    let outside: BTreeSet<String> = records
-        .iter()
-        .filter(|record| record.receipt.prepared_outside)
-        .map(|record| record.contender.to_string())
-        .collect();
-    let elsewhere = named(records, |record| {
-        let memory = &record.receipt.memory;
-        (!memory.is_empty()).then(|| memory.clone())
-    });
-    let fewer = named(records, |record| {
-        let used = record.receipt.threads.filter(|&used| used != record.threads)?;
-        Some(threads(used))
-    });
-    let classes = named(records, |record| {
-        let class = record.judged.proof().contract.accumulate;
-        (class != DType::F32).then(|| format!("sums in {class}"))
-    });
-    let flushed = named(records, |record| {
-        let underflow = record.judged.proof().contract.underflow;
-        (underflow == Underflow::Flushed).then(|| "may flush subnormals".to_owned())
-    });
-    let cancelled = named(records, |record| {
-        let cancels = record.judged.proof().contract.cancels;
-        cancels.then(|| "may lose results that are small against their operands".to_owned())
-    });
-    let finite = named(records, |record| {
-        let finite_only = record.judged.proof().contract.finite_only;
-        finite_only.then(|| "promises nothing for NaN and infinities".to_owned())
-    });
-    let packing = match outside.len() {
-        0 => "packing inside the timed call".to_owned(),
-        _ => {
-            let names: Vec<String> = outside.into_iter().collect();
-            format!("packing before the timed call for {}, inside for others", names.join(", "))
-        }
-    };
-    let mut line = format!(
-        "every row had {}, {}, sums in f32, caches {cache}{load}, pages {pages}, isolation \
-         {isolation}; {packing}",
-        threads(records[0].threads),
-        records[0].case.dtype
-    );
-    for unlike in [fewer, classes, flushed, cancelled, finite, elsewhere].into_iter().flatten() {
-        let _ = write!(line, "; unlike the others: {unlike}");
-    }
-    line
-}
-
-/// Contenders of which something is to be said, with what.
-fn named(records: &[&Record], said: impl Fn(&Record) -> Option<String>) -> Option<String> {
-    let measured = records.iter().filter(|record| record.judged.performance().is_some());
-    let mut names: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
-    for record in measured {
-        if let Some(words) = said(record) {
-            names.entry(words).or_default().insert(record.contender.to_string());
-        }
-    }
-    let each = |(words, names): (String, BTreeSet<String>)| {
-        format!("{} ({words})", names.into_iter().collect::<Vec<_>>().join(", "))
-    };
-    let said: Vec<String> = names.into_iter().map(each).collect();
-    (!said.is_empty()).then(|| said.join(", "))
-}
-
-/// What peers say of themselves, and what a call costs them that has nothing to do.
-fn introductions(records: &[&Record]) -> Vec<String> {
-    let peers = records.iter().filter(|record| record.contender.family == Family::Peer);
-    let measured = peers.filter(|record| record.judged.performance().is_some());
-    let mut lines = BTreeMap::new();
-    for Record { contender, receipt, .. } in measured {
-        let empty = receipt.empty_call_ns;
-        let empty = empty.map(|ns| format!("; an empty call takes {}", Nanos(ns)));
-        lines.entry(contender.to_string()).or_insert_with(|| {
-            let (version, isa) = (&receipt.version, &receipt.isa);
-            format!("{contender}: {version}, {isa}{}", empty.unwrap_or_default())
-        });
-    }
-    lines.into_values().collect()
-}
-
 /// Who did not enter, once for each reason.
-fn push_absences(document: &mut Document, absent: &[Absence]) {
+pub(super) fn push_absences(document: &mut Document, absent: &[Absence]) {
     let mut reasons: Vec<(&str, Vec<&str>)> = Vec::new();
     for Absence { contender, reason, .. } in absent {
         match reasons.iter_mut().find(|(known, _)| known == reason) {
@@ -322,7 +227,7 @@ fn push_absences(document: &mut Document, absent: &[Absence]) {
     }
 }
 
-fn push_findings(document: &mut Document, records: &[Record], findings: &[Finding]) {
+pub(super) fn push_findings(document: &mut Document, records: &[Record], findings: &[Finding]) {
     for record in records {
         if let Some(refusal) = &record.judged.proof().refusal {
             document.text(format!(

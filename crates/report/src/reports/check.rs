@@ -182,7 +182,7 @@ fn line(case: &CheckedCase) -> Vec<Cell> {
     });
     vec![
         Cell::plain(decision.case.to_string()),
-        Cell { text: judgement.change.name().to_owned(), emphasis },
+        Cell { emphasis, ..Cell::plain(judgement.change.name()) },
         cell(decision.ratio.as_ref().map(in_percent)),
         Cell::plain(format!("{} %{star}", judgement.limit.percent)),
         Cell::plain(format!("{contender}{threads}")),

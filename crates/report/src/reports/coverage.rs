@@ -33,7 +33,7 @@ pub fn coverage(rows: &[CoverageRow]) -> Document {
         })
         .collect();
     let mut document = Document::new("Coverage", json!({ "coverage": data }), "coverage");
-    document.table("", &COLUMNS, rows.iter().map(cells).collect());
+    push_table(&mut document, "", rows);
     let has = |word: &str| rows.iter().any(|row| row.states.iter().any(|(_, s)| s == word));
     if has("NOT_YET") {
         document.text("To prove what is not proven yet, or was changed since:");
@@ -44,6 +44,11 @@ pub fn coverage(rows: &[CoverageRow]) -> Document {
         document.command("proofmark peers");
     }
     document
+}
+
+/// Adds who is proven on what.
+pub(super) fn push_table(document: &mut Document, title: &str, rows: &[CoverageRow]) {
+    document.table(title, &COLUMNS, rows.iter().map(cells).collect());
 }
 
 fn cells(row: &CoverageRow) -> Vec<Cell> {

@@ -15,10 +15,30 @@ const COLUMNS: [Column; 2] = [Column::left("fact", 0), Column::text("value", 0)]
 pub fn machine(facts: &MachineFacts, load: &Load, probe: Option<&Probe>, now: u64) -> Document {
     let data = json!({ "machine": facts, "load": load, "probe": probe });
     let mut document = Document::new(format!("Machine {}", facts.fingerprint), data, "");
+    let mut rows = fact_rows(facts);
+    rows.extend([
+        ("load average", format!("{:.2}", load.average)),
+        ("waiting for a CPU", percent(100.0 * load.pressure)),
+        ("stolen since boot", percent(100.0 * load.steal)),
+        ("memory available", Bytes(load.available_bytes).to_string()),
+    ]);
+    push_facts(&mut document, "", rows);
+    if facts.hypervisor.is_some() {
+        document.note("in a virtual machine, caches and features are what the hypervisor says");
+    }
+    match probe {
+        Some(probe) => push_probe(&mut document, probe, now),
+        None => document.note("its limits are not known: `proofmark machine probe` measures them"),
+    }
+    document
+}
+
+/// What a machine is, whatever it is doing.
+pub(super) fn fact_rows(facts: &MachineFacts) -> Vec<(&'static str, String)> {
     let caches: Vec<String> = facts.caches.iter().map(cache).collect();
     let or_none = |value: &Option<String>| value.clone().unwrap_or_else(|| "none seen".to_owned());
     let counters = if facts.hardware_counters { "can be opened" } else { "cannot be opened" };
-    let rows = [
+    vec![
         ("processor", facts.cpu.clone()),
         ("architecture", facts.arch.clone()),
         ("processors", facts.cpus.len().to_string()),
@@ -31,21 +51,17 @@ pub fn machine(facts: &MachineFacts, load: &Load, probe: Option<&Probe>, now: u6
         ("huge pages", facts.huge_pages.clone()),
         ("governor", or_none(&facts.governor)),
         ("hardware counters", counters.to_owned()),
-        ("load average", format!("{:.2}", load.average)),
-        ("waiting for a CPU", percent(100.0 * load.pressure)),
-        ("stolen since boot", percent(100.0 * load.steal)),
-        ("memory available", Bytes(load.available_bytes).to_string()),
-    ];
-    let rows = rows.map(|(name, value)| vec![Cell::plain(name), Cell::plain(value)]);
-    document.table("", &COLUMNS, rows.to_vec());
-    if facts.hypervisor.is_some() {
-        document.note("in a virtual machine, caches and features are what the hypervisor says");
-    }
-    match probe {
-        Some(probe) => push_probe(&mut document, probe, now),
-        None => document.note("its limits are not known: `proofmark machine probe` measures them"),
-    }
-    document
+    ]
+}
+
+/// Adds facts as a table.
+pub(super) fn push_facts(
+    document: &mut Document,
+    title: &str,
+    rows: impl IntoIterator<Item = (&'static str, String)>,
+) {
+    let row = |(name, value): (&str, String)| vec![Cell::plain(name), Cell::plain(value)];
+    document.table(title, &COLUMNS, rows.into_iter().map(row).collect());
 }
 
 fn cache(cache: &CacheFacts) -> String {

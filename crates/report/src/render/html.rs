@@ -1,0 +1,258 @@
+//! HTML: one file that needs no network, with tables that sort and plots that answer.
+
+use super::{Renderer, Style, svg};
+use crate::plain::markup;
+use crate::{Align, Cell, Document, Emphasis, Plot, Samples, Section, Table};
+use serde_json::{Value, json};
+use sha2::{Digest, Sha256};
+use std::fmt::Write as _;
+
+pub(super) const RENDERER: Renderer =
+    Renderer { name: "html", summary: "a page of its own, with plots", render };
+
+const PAGE_STYLE: &str = include_str!("../../assets/report.css");
+const SCRIPT: &str = include_str!("../../assets/report.js");
+
+/// The page while it is written.
+#[derive(Default)]
+struct Page<'a> {
+    body: String,
+    /// Titles of parts, for the way there.
+    parts: Vec<&'a str>,
+    samples: Vec<&'a Samples>,
+    is_open: bool,
+}
+
+fn render(document: &Document, _style: &Style) -> String {
+    let mut page = Page::default();
+    document.sections.iter().for_each(|section| page.push(section));
+    page.close();
+    let style = format!("{}{PAGE_STYLE}", svg::STYLE);
+    let title = markup(&document.title);
+    let mut out = format!(
+        "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">\n\
+         <meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; \
+         style-src '{}'; script-src '{}'; base-uri 'none'; form-action 'none'\">\n\
+         <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
+         <title>{title}</title>\n<style>{style}</style></head>\n<body>\n\
+         <a class=\"skip\" href=\"#main\">Skip to the report</a>\n\
+         <svg width=\"0\" height=\"0\" aria-hidden=\"true\" class=\"skip\">{}</svg>\n\
+         <header><h1>{title}</h1></header>\n",
+        integrity(&style),
+        integrity(SCRIPT),
+        svg::SHAPES
+    );
+    if page.parts.len() > 1 {
+        out.push_str("<nav aria-label=\"Parts of the report\"><ol>");
+        for (index, part) in page.parts.iter().enumerate() {
+            let _ = write!(out, "<li><a href=\"#part-{index}\">{}</a></li>", markup(part));
+        }
+        out.push_str("</ol></nav>\n");
+    }
+    let samples: Vec<Value> = page.samples.iter().map(|samples| flat(samples)).collect();
+    // Within a script only `<` can end it.
+    let samples = Value::from(samples).to_string().replace('<', "\\u003c");
+    let _ = write!(
+        out,
+        "<main id=\"main\">\n{}</main>\n<footer>Made by proofmark. The page asks no network for \
+         anything; numbers with a dotted line show the slices behind them.</footer>\n\
+         <dialog id=\"raw\" aria-labelledby=\"raw-title\"></dialog>\n\
+         <div id=\"tip\" role=\"status\" hidden></div>\n\
+         <script type=\"application/json\" id=\"samples\">{samples}</script>\n\
+         <script>{SCRIPT}</script>\n</body></html>\n",
+        page.body
+    );
+    out
+}
+
+impl<'a> Page<'a> {
+    fn push(&mut self, section: &'a Section) {
+        match section {
+            Section::Heading(text) => {
+                self.close();
+                let index = self.parts.len();
+                self.parts.push(text);
+                let _ = write!(
+                    self.body,
+                    "<section aria-labelledby=\"part-{index}\">\n<h2 id=\"part-{index}\">{}</h2>\n",
+                    markup(text)
+                );
+                self.is_open = true;
+            }
+            Section::Text(text) => {
+                let class = if self.parts.is_empty() { " class=\"lead\"" } else { "" };
+                let _ = writeln!(self.body, "<p{class}>{}</p>", markup(text));
+            }
+            Section::Note(text) => {
+                let _ = writeln!(self.body, "<p class=\"note\">{}</p>", markup(text));
+            }
+            Section::Command(text) => {
+                self.body.push_str("<div class=\"c\"><pre tabindex=\"0\"><code>");
+                let _ = writeln!(self.body, "{}</code></pre></div>", markup(text));
+            }
+            Section::Table(table) => self.table(table),
+            Section::Plot(plot) => self.plot(plot),
+        }
+    }
+
+    fn close(&mut self) {
+        if std::mem::take(&mut self.is_open) {
+            self.body.push_str("</section>\n");
+        }
+    }
+
+    fn plot(&mut self, plot: &Plot) {
+        let _ = writeln!(
+            self.body,
+            "<figure>{}<details><summary>Values of this plot</summary></details></figure>",
+            svg::element(plot)
+        );
+    }
+
+    fn table(&mut self, table: &'a Table) {
+        self.body.push_str("<div class=\"t\"><table>");
+        if !table.title.is_empty() {
+            let _ = write!(self.body, "<caption>{}</caption>", markup(&table.title));
+        }
+        self.body.push_str("<thead><tr>");
+        for column in &table.columns {
+            let class = if column.align == Align::Right { " class=\"r\"" } else { "" };
+            let _ = write!(self.body, "<th scope=\"col\"{class}>{}</th>", markup(column.name));
+        }
+        self.body.push_str("</tr></thead><tbody>\n");
+        for row in &table.rows {
+            self.body.push_str("<tr>");
+            for (column, cell) in table.columns.iter().zip(row) {
+                let mut classes = Vec::new();
+                classes.extend((column.align == Align::Right).then_some("r"));
+                classes.extend(column.wraps.then_some("w"));
+                classes.extend(cell.emphasis.map(|emphasis| match emphasis {
+                    Emphasis::Good => "g",
+                    Emphasis::Bad => "b",
+                    Emphasis::Dim => "d",
+                }));
+                let class = match classes.len() {
+                    0 => String::new(),
+                    1 => format!(" class={}", classes[0]),
+                    _ => format!(" class=\"{}\"", classes.join(" ")),
+                };
+                let _ = write!(self.body, "<td{class}>");
+                self.cell(cell);
+            }
+            self.body.push('\n');
+        }
+        self.body.push_str("</tbody></table></div>\n");
+    }
+
+    fn cell(&mut self, cell: &'a Cell) {
+        let text = markup(&cell.text);
+        match &cell.samples {
+            Some(samples) => {
+                let index = self.samples.len();
+                self.samples.push(samples);
+                let _ = write!(
+                    self.body,
+                    "<button type=button title=\"show its slices\" data-raw={index}>{text}</button>"
+                );
+            }
+            None => self.body.push_str(&text),
+        }
+    }
+}
+
+/// Samples as the script reads them; four digits are more than a picture shows.
+fn flat(samples: &Samples) -> Value {
+    let short = |value: &f64| -> Value {
+        let rounded = format!("{value:.3e}").parse().unwrap_or(0.0);
+        // Whole numbers need no `.0`.
+        if f64::fract(rounded) == 0.0 && rounded.abs() < 1e15 {
+            json!(rounded as i64)
+        } else {
+            json!(rounded)
+        }
+    };
+    let trials: Vec<Vec<Value>> =
+        samples.trials.iter().map(|trial| trial.iter().map(short).collect()).collect();
+    let interval: Vec<Value> = samples.interval.iter().map(short).collect();
+    json!({ "n": samples.name, "m": samples.measured, "i": interval, "t": trials })
+}
+
+/// What a policy names an inline text by, so that no other script or style ever takes effect.
+fn integrity(text: &str) -> String {
+    const DIGITS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    let mut out = String::from("sha256-");
+    for group in Sha256::digest(text.as_bytes()).chunks(3) {
+        let byte = |i: usize| u32::from(group.get(i).copied().unwrap_or(0));
+        let bits = byte(0) << 16 | byte(1) << 8 | byte(2);
+        for place in 0..4 {
+            let digit = DIGITS[(bits >> (18 - 6 * place)) as usize & 63] as char;
+            out.push(if place <= group.len() { digit } else { '=' });
+        }
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Column, PlotAxis, PlotKind, Point, Series};
+    use std::sync::Arc;
+
+    const HOSTILE: &str = "</script><script>alert(1)</script><img src=x onerror=alert(1)>";
+
+    fn sample() -> Document {
+        let mut document = Document::new(HOSTILE, Value::Null, "");
+        document.text(HOSTILE);
+        document.heading(HOSTILE);
+        document.heading("second");
+        document.note(HOSTILE);
+        document.command(HOSTILE);
+        let samples = Samples {
+            name: HOSTILE.to_owned(),
+            measured: 3,
+            trials: vec![vec![1234.56, 0.12345], vec![2e9]],
+            interval: [1.0, 2.0, f64::NAN],
+        };
+        let cell = Cell { samples: Some(Arc::new(samples)), ..Cell::plain(HOSTILE) };
+        let row = vec![Cell::with(HOSTILE, Emphasis::Bad), cell];
+        let columns = [Column::left("name", 0), Column::right("time", 0)];
+        document.table(HOSTILE, &columns, vec![row]);
+        let plot =
+            Plot::new(HOSTILE, PlotKind::Lines, PlotAxis::log(HOSTILE, ""), PlotAxis::default());
+        document.plot(plot.with(Series::new(HOSTILE, vec![Point::at(1.0, 1.0, HOSTILE)])));
+        document
+    }
+
+    #[test]
+    fn hostile_names_stay_text_wherever_they_stand() {
+        let page = render(&sample(), &Style::default());
+        assert_eq!(page.matches("<script").count(), 2, "only its own two");
+        assert_eq!(page.matches("</script").count(), 2);
+        assert!(!page.contains("<img"), "{page}");
+        assert!(page.contains("&lt;/script&gt;&lt;script&gt;alert(1)"));
+    }
+
+    #[test]
+    fn the_page_has_landmarks_and_a_policy_that_lets_nothing_else_in() {
+        let page = render(&sample(), &Style::default());
+        for part in ["<main ", "<nav ", "<header>", "<footer>", "<caption>", "default-src 'none'"] {
+            assert!(page.contains(part), "{part}");
+        }
+        let outside = page.replace("http://www.w3.org/2000/svg", "");
+        assert!(!outside.contains("http://") && !outside.contains("https://"));
+        assert!(page.contains(&integrity(SCRIPT)));
+    }
+
+    #[test]
+    fn integrity_is_base64_of_sha_256() {
+        let want = "sha256-ungWv48Bz+pBQUDeXa4iI7ADYaOWF3qctBD/YfIAFa0=";
+        assert_eq!(integrity("abc"), want);
+    }
+
+    #[test]
+    fn samples_lose_digits_that_nobody_sees() {
+        let Section::Table(table) = &sample().sections[5] else { panic!("a table") };
+        let samples = flat(table.rows[0][1].samples.as_ref().unwrap());
+        assert_eq!(samples["t"], json!([[1235, 0.1235], [2_000_000_000_i64]]));
+    }
+}

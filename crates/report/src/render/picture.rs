@@ -1,0 +1,125 @@
+//! Plots as text: bars, maps and lines of few points; the rest needs a real picture.
+
+use crate::plain::{plain, quantity};
+use crate::plot::distinct;
+use crate::{Plot, PlotAxis, PlotKind, Series};
+
+/// Cells of the longest bar.
+const BAR: usize = 32;
+/// Rows beyond which a table of points is no picture any more.
+const MOST_ROWS: usize = 24;
+
+/// The plot as lines of at most `width` characters; `None` where that would not be readable.
+pub(super) fn picture(plot: &Plot, width: usize) -> Option<String> {
+    let text = match plot.kind {
+        PlotKind::Bars => bars(plot, width),
+        PlotKind::HeatMap => {
+            let unit = plot.value.as_ref().map_or("", |axis| axis.unit.as_str());
+            let points = plot.points().filter_map(|point| Some((point.x, point.y, point.value?)));
+            let points: Vec<(f64, f64, f64)> = points.collect();
+            let columns = distinct(points.iter().map(|point| point.0));
+            let cell = |x: f64, y: f64| {
+                let at = points.iter().find(|point| (point.0, point.1) == (x, y))?;
+                Some(quantity(at.2, unit))
+            };
+            let row = |y: f64| {
+                let name = quantity(y, &plot.y.unit);
+                (name, columns.iter().map(|&x| cell(x, y)).collect())
+            };
+            let rows = distinct(points.iter().map(|point| point.1)).into_iter().map(row);
+            let corner = format!("{} \\ {}", plot.y.name, plot.x.name);
+            grid(corner, &columns, &plot.x, rows.collect())
+        }
+        // Contenders below each other, sizes beside each other: names are long and sizes few.
+        PlotKind::Lines => {
+            let columns = distinct(plot.points().map(|point| point.x));
+            let at = |series: &Series, x: f64| {
+                let point = series.points.iter().find(|point| point.x == x)?;
+                Some(quantity(point.y, &plot.y.unit))
+            };
+            let row = |series: &Series| {
+                (plain(&series.name), columns.iter().map(|&x| at(series, x)).collect())
+            };
+            let rows = plot.series.iter().filter(|series| !series.is_limit).map(row);
+            grid(plot.x.title(), &columns, &plot.x, rows.collect())
+        }
+        PlotKind::Scatter | PlotKind::Distribution | PlotKind::Roofline => String::new(),
+    };
+    let rows = text.lines().count();
+    let fits = text.lines().all(|line| line.chars().count() <= width);
+    (fits && rows > 0 && rows <= MOST_ROWS + 1).then_some(text)
+}
+
+/// What to do to see a plot that text cannot show.
+pub(super) fn elsewhere(plot: &Plot) -> String {
+    format!("a plot, `{}`, is drawn with --format html or svg; JSON has its points", plot.title)
+}
+
+fn bars(plot: &Plot, width: usize) -> String {
+    let rows: Vec<(String, f64)> = plot
+        .points()
+        .map(|point| (plain(&point.label), point.y))
+        .filter(|(_, value)| *value >= 0.0)
+        .collect();
+    let most = rows.iter().map(|(_, value)| *value).fold(0.0, f64::max);
+    let names = rows.iter().map(|(name, _)| name.chars().count()).max().unwrap_or(0);
+    let room = width.saturating_sub(names + 14).min(BAR) as f64;
+    let line = |(name, value): &(String, f64)| {
+        let cells = if most > 0.0 { (room * value / most).round() as usize } else { 0 };
+        let fill = " ".repeat(names - name.chars().count());
+        format!(" {name}{fill}  {} {}\n", "█".repeat(cells), quantity(*value, &plot.y.unit))
+    };
+    rows.iter().map(line).collect()
+}
+
+/// Numbers under sizes, each row with its name; a cell without a number is a dash.
+fn grid(
+    corner: String,
+    columns: &[f64],
+    axis: &PlotAxis,
+    rows: Vec<(String, Vec<Option<String>>)>,
+) -> String {
+    let sizes = columns.iter().map(|&size| quantity(size, &axis.unit));
+    let mut lines: Vec<Vec<String>> = vec![std::iter::once(corner).chain(sizes).collect()];
+    for (name, cells) in rows {
+        let cells = cells.into_iter().map(|cell| cell.unwrap_or_else(|| "–".to_owned()));
+        lines.push(std::iter::once(name).chain(cells).collect());
+    }
+    let width = |column: usize| lines.iter().map(|line| line[column].chars().count()).max();
+    let widths: Vec<usize> = (0..lines[0].len()).filter_map(width).collect();
+    let line = |line: &Vec<String>| {
+        let name = format!(" {:width$}", line[0], width = widths[0]);
+        let cells = line.iter().zip(&widths).skip(1);
+        let cells: String = cells.map(|(cell, &width)| format!("  {cell:>width$}")).collect();
+        format!("{}\n", (name + &cells).trim_end())
+    };
+    lines.iter().map(line).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Point;
+
+    #[test]
+    fn bars_lines_and_maps_become_text_where_they_fit() {
+        let bars = Plot::new("t", PlotKind::Bars, PlotAxis::default(), PlotAxis::linear("y", "%"))
+            .with(Series::new(
+                "s",
+                vec![Point::at(0.0, 50.0, "matmul"), Point::at(1.0, 25.0, "add\u{1b}")],
+            ));
+        let text = picture(&bars, 40).unwrap();
+        assert!(text.contains(" matmul  ████████████████████ 50 %"), "{text}");
+        assert!(text.contains(" add     ██████████ 25 %") && !text.contains('\u{1b}'), "{text}");
+        let axes = (PlotAxis::log("d", ""), PlotAxis::log("time", "ns"));
+        let lines = Plot::new("t", PlotKind::Lines, axes.0, axes.1)
+            .with(Series::new("a", vec![Point::at(64.0, 1500.0, ""), Point::at(128.0, 3e3, "")]))
+            .with(Series::new("b", vec![Point::at(128.0, 2e6, "")]));
+        let want = " d      64   128\n a  1.5 µs  3 µs\n b       –  2 ms\n";
+        assert_eq!(picture(&lines, 40).unwrap(), want);
+        assert_eq!(picture(&lines, 10), None, "too narrow");
+        let scatter = Plot { kind: PlotKind::Scatter, ..lines };
+        assert_eq!(picture(&scatter, 80), None);
+        assert!(elsewhere(&scatter).contains("--format html"));
+    }
+}

@@ -1,0 +1,125 @@
+//! What all rows of a table share, what sets some apart, and what disturbed them.
+
+use crate::plain::threads;
+use proofmark_schema::finding::Finding;
+use proofmark_schema::memory::state_word;
+use proofmark_schema::quantity::Nanos;
+use proofmark_schema::record::Record;
+use proofmark_schema::{DType, Family, Underflow};
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Write as _;
+
+/// What disturbed the races of a table, in the words of its findings.
+pub(super) fn disturbances(records: &[&Record], findings: &[Finding]) -> Option<String> {
+    let items: BTreeSet<u64> = records.iter().map(|record| record.item).collect();
+    let words = ["noisy:", "throttled:", "drift:"];
+    let told = findings.iter().filter(|finding| {
+        words.iter().any(|word| finding.claim.starts_with(word))
+            && finding.items.iter().any(|item| items.contains(item))
+    });
+    let claims: Vec<&str> = told.map(|finding| finding.claim.as_str()).collect();
+    (!claims.is_empty()).then(|| claims.join("; "))
+}
+
+/// What all rows of a table share, so that a reader can see that they met on equal terms.
+pub(super) fn fairness(records: &[&Record]) -> String {
+    let distinct = |text: &dyn Fn(&Record) -> Option<String>| {
+        let set: BTreeSet<String> = records.iter().filter_map(|record| text(record)).collect();
+        if set.is_empty() {
+            "none".to_owned()
+        } else {
+            set.into_iter().collect::<Vec<_>>().join(" and ")
+        }
+    };
+    let cache = distinct(&|record| {
+        let cache = record.judged.performance()?.cache;
+        Some(state_word(cache.asked.name(), cache.achieved))
+    });
+    let loads = records.iter().filter_map(|of| of.judged.performance()?.cache.probe_ns_median);
+    let load = loads.reduce(f64::min);
+    let load = load.map(|ns| format!(" (a load {} or more)", Nanos(ns))).unwrap_or_default();
+    let pages = distinct(&|record| {
+        let pages = record.judged.performance()?.pages;
+        let achieved = pages.is_none_or(|pages| pages.achieved);
+        Some(state_word(record.memory.pages.name(), achieved))
+    });
+    let isolation = distinct(&|record| Some(record.isolation.clone()));
+    let outside: BTreeSet<String> = records
+        .iter()
+        .filter(|record| record.receipt.prepared_outside)
+        .map(|record| record.contender.to_string())
+        .collect();
+    let elsewhere = named(records, |record| {
+        let memory = &record.receipt.memory;
+        (!memory.is_empty()).then(|| memory.clone())
+    });
+    let fewer = named(records, |record| {
+        let used = record.receipt.threads.filter(|&used| used != record.threads)?;
+        Some(threads(used))
+    });
+    let classes = named(records, |record| {
+        let class = record.judged.proof().contract.accumulate;
+        (class != DType::F32).then(|| format!("sums in {class}"))
+    });
+    let flushed = named(records, |record| {
+        let underflow = record.judged.proof().contract.underflow;
+        (underflow == Underflow::Flushed).then(|| "may flush subnormals".to_owned())
+    });
+    let cancelled = named(records, |record| {
+        let cancels = record.judged.proof().contract.cancels;
+        cancels.then(|| "may lose results that are small against their operands".to_owned())
+    });
+    let finite = named(records, |record| {
+        let finite_only = record.judged.proof().contract.finite_only;
+        finite_only.then(|| "promises nothing for NaN and infinities".to_owned())
+    });
+    let packing = match outside.len() {
+        0 => "packing inside the timed call".to_owned(),
+        _ => {
+            let names: Vec<String> = outside.into_iter().collect();
+            format!("packing before the timed call for {}, inside for others", names.join(", "))
+        }
+    };
+    let mut line = format!(
+        "every row had {}, {}, sums in f32, caches {cache}{load}, pages {pages}, isolation \
+         {isolation}; {packing}",
+        threads(records[0].threads),
+        records[0].case.dtype
+    );
+    for unlike in [fewer, classes, flushed, cancelled, finite, elsewhere].into_iter().flatten() {
+        let _ = write!(line, "; unlike the others: {unlike}");
+    }
+    line
+}
+
+/// Contenders of which something is to be said, with what.
+fn named(records: &[&Record], said: impl Fn(&Record) -> Option<String>) -> Option<String> {
+    let measured = records.iter().filter(|record| record.judged.performance().is_some());
+    let mut names: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
+    for record in measured {
+        if let Some(words) = said(record) {
+            names.entry(words).or_default().insert(record.contender.to_string());
+        }
+    }
+    let each = |(words, names): (String, BTreeSet<String>)| {
+        format!("{} ({words})", names.into_iter().collect::<Vec<_>>().join(", "))
+    };
+    let said: Vec<String> = names.into_iter().map(each).collect();
+    (!said.is_empty()).then(|| said.join(", "))
+}
+
+/// What peers say of themselves, and what a call costs them that has nothing to do.
+pub(super) fn introductions(records: &[&Record]) -> Vec<String> {
+    let peers = records.iter().filter(|record| record.contender.family == Family::Peer);
+    let measured = peers.filter(|record| record.judged.performance().is_some());
+    let mut lines = BTreeMap::new();
+    for Record { contender, receipt, .. } in measured {
+        let empty = receipt.empty_call_ns;
+        let empty = empty.map(|ns| format!("; an empty call takes {}", Nanos(ns)));
+        lines.entry(contender.to_string()).or_insert_with(|| {
+            let (version, isa) = (&receipt.version, &receipt.isa);
+            format!("{contender}: {version}, {isa}{}", empty.unwrap_or_default())
+        });
+    }
+    lines.into_values().collect()
+}
