@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::Instant;
 
-use crate::{Failure, arrows, deny, metadata, smoke, tidy};
+use crate::{Failure, arrows, deny, exchange, metadata, smoke, tidy};
 
 struct Step {
     name: &'static str,
@@ -14,7 +14,7 @@ struct Step {
 }
 
 /// Lines worth repeating under the summary, where a reader of a long log looks.
-type Notes = Vec<String>;
+pub(crate) type Notes = Vec<String>;
 
 const STEPS: &[Step] = &[
     Step {
@@ -68,6 +68,11 @@ const STEPS: &[Step] = &[
         run: |root, _| deny::run(root),
     },
     Step { name: "smoke", purpose: "the program's main commands", run: |root, _| smoke::run(root) },
+    Step {
+        name: "exchange",
+        purpose: "other tools read what is exported for them",
+        run: exchange::run,
+    },
 ];
 
 /// Prints the names that `--only` takes.

@@ -7,9 +7,11 @@ mod arrows;
 mod check;
 mod deny;
 mod duel;
+mod exchange;
 mod metadata;
 mod smoke;
 mod tidy;
+mod tour;
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -25,6 +27,7 @@ commands:
   arrows              fail on a dependency between crates that the table does not allow
   tidy                fail on a broken house rule (sizes, names, headers, unsafe, dead files)
   deny                fail on a licence, crate or source that deny.toml does not allow
+  tour                type the first five minutes and record them in the docs
   duel ...            compare with other harnesses; `cargo xtask duel` says how; no part of CI
 ";
 
@@ -46,6 +49,7 @@ fn main() -> ExitCode {
         ["arrows"] => arrows::run(&root),
         ["tidy"] => tidy::run(&root),
         ["deny"] => deny::run(&root),
+        ["tour"] => tour::run(&root),
         ["duel", ref rest @ ..] => duel::run(&root, rest),
         _ => {
             eprint!("{USAGE}");

@@ -2,10 +2,11 @@
 
 mod cmd;
 mod exit;
+mod front;
 mod output;
 mod progress;
 
-use clap::{Parser, Subcommand};
+use clap::{FromArgMatches, Parser, Subcommand};
 use std::process::ExitCode;
 
 /// Allocations of native kernels are counted, so that a record can say how many a call makes.
@@ -40,16 +41,26 @@ enum Command {
     Check(Box<cmd::check::Check>),
     /// Decide which of two contenders, revisions or baselines is faster
     Compare(Box<cmd::compare::Compare>),
+    /// Print what a shell reads to complete words
+    Completions(cmd::completions::Completions),
     /// Measure what the runtime itself costs, beside targets
     Costs(cmd::costs::Costs),
     /// Say whether this machine can be measured on
     Doctor(cmd::doctor::Doctor),
+    /// Write a run in the format of another tool
+    Export(cmd::export::Export),
+    /// Read another tool's numbers and keep them beside the runs
+    Import(cmd::import::Import),
     /// Write a proofmark.toml, and a workflow or script for CI
     Init(cmd::init::Init),
     /// List ops with their axes, attributes, kernels and sizes
     List(cmd::list::List),
     /// Say what this machine is
     Machine(cmd::machine::Machine),
+    /// Write manual pages
+    Man(cmd::man::ManPages),
+    /// Make one run of the shards of a plan
+    Merge(cmd::merge::Merge),
     /// Prove kernels correct
     Prove(cmd::prove::Prove),
     /// Compute every number of a stored run again from its slices
@@ -70,7 +81,12 @@ enum Command {
 }
 
 fn main() -> ExitCode {
-    let arguments = match Arguments::try_parse() {
+    if std::env::args_os().len() < 2 {
+        front::welcome();
+        return ExitCode::from(exit::USAGE);
+    }
+    let parsed = front::command().try_get_matches();
+    let arguments = match parsed.and_then(|matches| Arguments::from_arg_matches(&matches)) {
         Ok(arguments) => arguments,
         Err(error) => {
             let is_asked_for = !error.use_stderr();
@@ -85,11 +101,16 @@ fn main() -> ExitCode {
         Command::Bench(command) => command.run(),
         Command::Check(command) => command.run(),
         Command::Compare(command) => command.run(),
+        Command::Completions(command) => command.run(),
         Command::Costs(command) => command.run(),
         Command::Doctor(command) => command.run(),
+        Command::Export(command) => command.run(),
+        Command::Import(command) => command.run(),
         Command::Init(command) => command.run(),
         Command::List(command) => command.run(),
         Command::Machine(command) => command.run(),
+        Command::Man(command) => command.run(),
+        Command::Merge(command) => command.run(),
         Command::Peers(command) => command.run(),
         Command::Prove(command) => command.run(),
         Command::Replay(command) => command.run(),

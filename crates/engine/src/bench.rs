@@ -2,7 +2,7 @@
 
 use crate::admit::Admission;
 use crate::limits::{ceilings, demand};
-use crate::{EngineError, Event, Listener, find_op};
+use crate::{EngineError, Event, Listener, Shard, find_op};
 use proofmark_arena::Arena;
 use proofmark_contract::Entry;
 use proofmark_gate::Proven;
@@ -65,6 +65,23 @@ impl Bench<'_> {
         self.go_on(writer, plan, &[])
     }
 
+    /// Starts the run of one shard of a plan, which can be merged with the others.
+    ///
+    /// # Errors
+    /// As for [`Bench::start`].
+    pub fn start_shard(
+        &self,
+        whole: &Plan,
+        shard: Shard,
+    ) -> Result<(String, Vec<Record>), EngineError> {
+        let id = uuid::Uuid::now_v7().to_string();
+        let plan = shard.part(whole);
+        let facts = proofmark_machine::facts(self.cap);
+        let mut writer = self.store.create(&id, &plan, &facts)?;
+        writer.append_note(&shard.note(whole))?;
+        self.go_on(writer, &plan, &[])
+    }
+
     /// Goes on with a run that was cut off: exactly the items without an acknowledged record.
     ///
     /// # Errors
@@ -99,7 +116,7 @@ impl Bench<'_> {
         let mut admission = Admission::new(self.arena, plan.seed, self.cap, self.listener);
         let mut records: Vec<Record> = Vec::new();
         let mut finished = 0;
-        for item in &plan.items {
+        for (place, item) in plan.items.iter().enumerate() {
             if let Some(entry) = done.iter().find(|entry| entry.item == item.index) {
                 records.extend(entry.records.iter().cloned());
                 continue;
@@ -111,7 +128,7 @@ impl Bench<'_> {
                 (clock.now_ns() - start) as f64 / 1e9 / finished as f64
             };
             self.listener.hear(&Event::Racing {
-                number: item.index as usize + 1,
+                number: place + 1,
                 of: items,
                 case: item.case.to_string(),
                 seconds_left: each * left,

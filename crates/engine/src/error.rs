@@ -1,5 +1,6 @@
 //! What can go wrong before and around a run, with what to do about it.
 
+use crate::nearest;
 use proofmark_contract::BadCase;
 use proofmark_schema::FORMAT_VERSION;
 use proofmark_schema::case::ParseCaseError;
@@ -31,6 +32,16 @@ pub enum EngineError {
         nearest: Option<String>,
         /// All kernels of the op.
         known: String,
+    },
+    /// A pattern of `--with` matches nobody.
+    #[error("{}", unmatched(pattern, *is_elsewhere))]
+    UnknownContender {
+        /// The pattern.
+        pattern: String,
+        /// Whether it names a peer that has none of the ops asked for.
+        is_elsewhere: bool,
+        /// The nearest contender.
+        nearest: Option<String>,
     },
     /// There is no such peer.
     #[error("there is no peer `{name}`")]
@@ -200,6 +211,35 @@ pub enum EngineError {
         /// What the system said.
         said: String,
     },
+    /// A text is no shard.
+    #[error("`{0}` is no shard")]
+    Shard(String),
+    /// Runs cannot become one.
+    #[error("cannot merge: {message}")]
+    Merge {
+        /// Why.
+        message: String,
+        /// What to do about it.
+        hint: String,
+    },
+    /// Another tool's file cannot be read.
+    #[error("cannot import {file}: {reason}")]
+    Import {
+        /// The file.
+        file: String,
+        /// Why.
+        reason: String,
+    },
+    /// Nothing was imported under that name.
+    #[error("there is no import `{name}`")]
+    UnknownImport {
+        /// What was asked for.
+        name: String,
+        /// The nearest import.
+        nearest: Option<String>,
+        /// All imports.
+        known: String,
+    },
     /// The store failed.
     #[error(transparent)]
     Store(#[from] StoreError),
@@ -225,6 +265,17 @@ impl EngineError {
                 Some(format!("did you mean `native/{nearest}`?"))
             }
             EngineError::UnknownKernel { known, .. } => Some(format!("kernels: {known}")),
+            EngineError::UnknownContender { is_elsewhere: true, .. } => {
+                Some("`proofmark peers` shows which ops a peer has".to_owned())
+            }
+            EngineError::UnknownContender { nearest: Some(nearest), .. } => {
+                Some(format!("did you mean `{nearest}`?"))
+            }
+            EngineError::UnknownContender { .. } => Some(
+                "`proofmark list ops` has the kernels, as `native/simd`; `proofmark peers` the \
+                 peers, as `peer/pytorch`"
+                    .to_owned(),
+            ),
             EngineError::UnknownPeer { nearest: Some(nearest), .. } => {
                 Some(format!("did you mean `peer/{nearest}`?"))
             }
@@ -235,6 +286,9 @@ impl EngineError {
             }
             EngineError::ParseCase(_) => {
                 Some("a case looks like `rms_norm:f32[b=32,s=512,d=768;eps=1e-6]`".to_owned())
+            }
+            EngineError::Case { reason, .. } if near_in_case(reason).is_some() => {
+                near_in_case(reason).map(|near| format!("did you mean `{near}`?"))
             }
             EngineError::Case { .. } | EngineError::Nothing(_) => {
                 Some("`proofmark list ops` shows axes, attributes and element types".to_owned())
@@ -287,7 +341,38 @@ impl EngineError {
             EngineError::OtherFormat { .. } => Some(
                 "save the baseline again, or compare with the version that saved it".to_owned(),
             ),
+            EngineError::Shard(_) => {
+                Some("write `--shard 1/2` for the first of two, up to `--shard 2/2`".to_owned())
+            }
+            EngineError::Merge { hint, .. } => Some(hint.clone()),
+            EngineError::Import { .. } => Some(
+                "give criterion's folder, Go benchmark text, or JSON of Google Benchmark or \
+                 hyperfine; `--from` names the format"
+                    .to_owned(),
+            ),
+            EngineError::UnknownImport { nearest: Some(nearest), .. } => {
+                Some(format!("did you mean `{nearest}`?"))
+            }
+            EngineError::UnknownImport { known, .. } if known.is_empty() => {
+                Some("none is kept: `proofmark import FILE` reads one".to_owned())
+            }
+            EngineError::UnknownImport { known, .. } => Some(format!("imports: {known}")),
             EngineError::Start { .. } => Some("install git and cargo".to_owned()),
+            EngineError::Store(StoreError::NotFound { text, known, .. }) if !known.is_empty() => {
+                let mut words: Vec<&str> = vec!["latest"];
+                words.extend(known.iter().map(String::as_str));
+                Some(match nearest(text, &words) {
+                    Some(near) => format!("did you mean `{near}`?"),
+                    None => format!("runs: {}", newest(known)),
+                })
+            }
+            EngineError::Store(StoreError::NoBaseline { name, known }) if !known.is_empty() => {
+                let words: Vec<&str> = known.iter().map(String::as_str).collect();
+                Some(match nearest(name, &words) {
+                    Some(near) => format!("did you mean `{near}`?"),
+                    None => format!("baselines: {}", known.join(", ")),
+                })
+            }
             EngineError::Store(error) => error.hint(),
             EngineError::Workload { .. } => {
                 Some("a line is `op:f32,bf16 axis=sizes attribute=value`".to_owned())
@@ -317,6 +402,36 @@ impl EngineError {
 
 fn at_line(line: usize) -> String {
     if line == 0 { String::new() } else { format!(", line {line}") }
+}
+
+fn unmatched(pattern: &str, is_elsewhere: bool) -> String {
+    if is_elsewhere {
+        format!("{pattern} has none of these ops")
+    } else {
+        format!("no contender matches `{pattern}`")
+    }
+}
+
+/// The name that may have been meant where an axis, an attribute or its value is not known.
+fn near_in_case(reason: &BadCase) -> Option<String> {
+    let (typed, known) = match reason {
+        BadCase::UnknownAxis { axis, known } => (axis, known.as_str()),
+        BadCase::UnknownAttribute { attribute, known } => (attribute, known.as_str()),
+        BadCase::BadAttribute { value, expected, .. } => {
+            (value, expected.strip_prefix("it is one of ")?)
+        }
+        _ => return None,
+    };
+    let known: Vec<&str> = known.split(", ").collect();
+    nearest(typed, &known).map(str::to_owned)
+}
+
+/// The first few runs of a list that begins with the newest.
+fn newest(known: &[String]) -> String {
+    const SHOWN: usize = 3;
+    let first: Vec<&str> = known.iter().take(SHOWN).map(String::as_str).collect();
+    let more = if known.len() > SHOWN { ", …" } else { "" };
+    first.join(", ") + more
 }
 
 fn said_by(packages: &[String]) -> String {

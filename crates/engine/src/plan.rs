@@ -30,9 +30,11 @@ pub fn plan(request: &Request) -> Result<Plan, EngineError> {
         absent: Vec::new(),
         estimate_seconds: 0.0,
     };
-    for pattern in roster.unmatched(&entries) {
-        let list = if pattern.starts_with("peer/") { "peers" } else { "list" };
-        let reason = format!("no contender has this name: see `proofmark {list}`");
+    let unmatched = roster.unmatched(&entries);
+    for pattern in unmatched.iter().cloned() {
+        let why = roster.why_unmatched(&pattern, &entries);
+        let reason = [Some(why.to_string()), why.hint()].into_iter().flatten();
+        let reason = reason.collect::<Vec<_>>().join("; ");
         plan.absent.push(Absence { contender: pattern, case: "any".to_owned(), reason });
     }
     for wanted in cases {
@@ -41,6 +43,9 @@ pub fn plan(request: &Request) -> Result<Plan, EngineError> {
                 add_item(&mut plan, &roster, &wanted, threads, memory);
             }
         }
+    }
+    if let (true, Some(pattern)) = (plan.items.is_empty(), unmatched.first()) {
+        return Err(roster.why_unmatched(pattern, &entries));
     }
     if plan.items.is_empty() {
         let why = plan.absent.first().map_or("no case".to_owned(), |absence| {
@@ -162,7 +167,7 @@ fn size_sweep(suite: &Suite, size: &str) -> Result<Sweep, EngineError> {
 }
 
 /// What the budgets allow, not what will be needed: an upper bound in most cases.
-fn estimate(plan: &Plan) -> f64 {
+pub(crate) fn estimate(plan: &Plan) -> f64 {
     let race = if plan.budget == "quick" { 0.8 } else { 4.2 };
     let mut portfolios = std::collections::BTreeSet::new();
     let mut seconds = 0.0;

@@ -1,7 +1,7 @@
 //! Proofs over whole portfolios, on all processors at once.
 
 use crate::jobs::run_all;
-use crate::{EngineError, Event, Listener, Roster, find_op};
+use crate::{EngineError, Event, Listener, Roster, Shard, find_op};
 use proofmark_arena::Arena;
 use proofmark_contract::{Entry, check_case, complete_case};
 use proofmark_gate::{Depth, Examiner, Rules, certify};
@@ -62,6 +62,19 @@ pub fn prove(
     request: &ProveRequest,
     listener: &dyn Listener,
 ) -> Result<Vec<Certified>, EngineError> {
+    prove_shard(arena, request, Shard::WHOLE, listener)
+}
+
+/// The same for one shard of it: ops, contenders and element types dealt out as cases are.
+///
+/// # Errors
+/// As for [`prove`].
+pub fn prove_shard(
+    arena: &Arena,
+    request: &ProveRequest,
+    shard: Shard,
+    listener: &dyn Listener,
+) -> Result<Vec<Certified>, EngineError> {
     let roster = Roster::new(&request.with, request.cap).with_peers(&request.shelf);
     let entries: Vec<&'static Entry> = if request.ops.is_empty() {
         crate::ops().to_vec()
@@ -70,7 +83,7 @@ pub fn prove(
     };
     let mut jobs: Vec<(&'static Entry, ContenderId, DType)> = Vec::new();
     let mut absent = BTreeMap::new();
-    for entry in entries {
+    for entry in entries.iter().copied() {
         let kernels = roster.kernels(entry).into_iter().map(|(who, _, _)| who);
         let mut ready = Vec::new();
         for (who, _, status) in roster.peers(entry) {
@@ -92,9 +105,17 @@ pub fn prove(
     for (name, hint) in absent {
         listener.hear(&Event::Note(format!("ABSENT peer/{name}: {hint}")));
     }
+    if let (true, Some(pattern)) = (jobs.is_empty(), roster.unmatched(&entries).first()) {
+        return Err(roster.why_unmatched(pattern, &entries));
+    }
     if jobs.is_empty() {
         return Err(EngineError::Nothing(format!("no kernel matches `{}`", request.with)));
     }
+    let text = |(entry, who, dtype): &(&'static Entry, ContenderId, DType)| {
+        format!("{}:{dtype} {who}", entry.op.name())
+    };
+    let chosen = shard.choose(&jobs.iter().map(text).collect());
+    jobs.retain(|job| chosen.contains(&text(job)));
     Ok(run_all(&jobs, |(entry, who, dtype)| {
         let siblings = roster.siblings(entry, who);
         let rules = rules(request.seed, request.threads, siblings, Depth::Full);

@@ -1,6 +1,6 @@
 //! Who can enter: contenders by pattern, capped by instruction set.
 
-use crate::EngineError;
+use crate::{EngineError, nearest};
 use proofmark_analyze::is_match;
 use proofmark_contract::{Entry, Kernel};
 use proofmark_peers::{Peer, PeerShelf, Status, status};
@@ -20,6 +20,30 @@ pub fn isa_cap(cap: Option<&str>) -> Result<Isa, EngineError> {
         return Err(EngineError::Isa(message));
     }
     Ok(cap)
+}
+
+/// Whether there is such a contender, so that a slip of the pen is no verdict.
+///
+/// # Errors
+/// If there is none, with the nearest name; for a peer also if it is not on this machine.
+pub fn check_contender(
+    entry: &Entry,
+    who: &ContenderId,
+    shelf: &PeerShelf,
+) -> Result<(), EngineError> {
+    match who.family {
+        Family::Peer => crate::compare::present(shelf, &who.name),
+        Family::Native if entry.kernel(&who.name).is_none() => {
+            let names: Vec<&str> = entry.kernels.iter().map(|kernel| kernel.name()).collect();
+            Err(EngineError::UnknownKernel {
+                op: entry.op.name().to_owned(),
+                name: who.name.clone(),
+                nearest: nearest(&who.name, &names).map(str::to_owned),
+                known: names.join(", "),
+            })
+        }
+        _ => Ok(()),
+    }
 }
 
 /// Operations of a case up to which the scalar path enters without being named.
@@ -63,6 +87,23 @@ impl Roster {
             })
         };
         self.patterns.iter().filter(|pattern| !matches(pattern)).cloned().collect()
+    }
+
+    /// Why a pattern matches nobody: the nearest name, unless it is a peer without these ops.
+    pub fn why_unmatched(&self, pattern: &str, entries: &[&'static Entry]) -> EngineError {
+        let kernels = entries.iter().flat_map(|entry| entry.kernels);
+        let kernels = kernels.map(|kernel| format!("{}/{}", Family::Native.name(), kernel.name()));
+        let peers = self.peers.iter().map(|&(peer, _)| peer_id(peer).to_string());
+        let mut known: Vec<String> = kernels.chain(peers).collect();
+        known.sort_unstable();
+        known.dedup();
+        let names: Vec<&str> = known.iter().map(String::as_str).collect();
+        let near = nearest(pattern, &names);
+        EngineError::UnknownContender {
+            pattern: pattern.to_owned(),
+            is_elsewhere: near == Some(pattern),
+            nearest: near.map(str::to_owned),
+        }
     }
 
     /// The peers that may have an equal of an op, with where they are or how to get them.

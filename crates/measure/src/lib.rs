@@ -30,4 +30,4 @@ pub use race::{RaceFault, race};
 pub use ruler::{conditions, ruler_stability};
 pub use rules::RaceRules;
 pub use ruling::{rule, ruling_of};
-pub use summary::{compare, ratio_of_first, time_of_call, trial_values};
+pub use summary::{compare, counting, ratio_of_first, time_of_call, trial_values};

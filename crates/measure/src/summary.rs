@@ -33,7 +33,7 @@ const LEAST_CLEAN_BLOCKS: usize = 6;
 /// arm, or before which a ruler was far off, is left out whole: the covariates are blind to which
 /// arm it was and to how long it took.
 /// Where too few blocks are clean, all count, and the noise shows in the interval.
-pub(crate) fn counting(race: &Race, trial: u32) -> Vec<&Slice> {
+pub fn counting(race: &Race, trial: u32) -> Vec<&Slice> {
     let all: Vec<&Slice> = race.slices.iter().filter(|slice| slice.trial == trial).collect();
     let mut disturbed: BTreeSet<u32> =
         all.iter().filter(|slice| slice.switches > 0).map(|slice| slice.block).collect();

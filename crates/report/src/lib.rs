@@ -5,6 +5,7 @@
 #![forbid(unsafe_code)]
 
 mod document;
+pub mod export;
 #[cfg(test)]
 mod fixture;
 mod flat;

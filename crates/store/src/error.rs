@@ -16,6 +16,8 @@ pub enum StoreError {
         text: String,
         /// Where it was looked for.
         root: PathBuf,
+        /// The runs there are, newest first.
+        known: Vec<String>,
     },
     /// No baseline has the name.
     #[error("there is no baseline `{}`", name.escape_debug())]
@@ -141,6 +143,11 @@ impl StoreError {
         Some(match self {
             StoreError::BadName(_) => {
                 "use 1 to 64 letters, digits, `.`, `_` or `-`, not `.` first".to_owned()
+            }
+            StoreError::NotFound { known, .. } if known.is_empty() => {
+                "there is no run yet: `proofmark bench rms_norm --quick` makes one; `--store` or \
+                 PROOFMARK_STORE names another folder"
+                    .to_owned()
             }
             StoreError::NotFound { .. } => {
                 "give the id of a run, the beginning of one, a path, or `latest`".to_owned()

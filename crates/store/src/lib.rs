@@ -11,6 +11,7 @@
 //! <root>/baselines/<name>.json   worker programs that the user named
 //! <root>/builds/<commit>.json     worker programs built from revisions
 //! <root>/programs/<sha-256>       the programs themselves
+//! <root>/imports/<name>.json     other tools' numbers
 //! <root>/machine/<fingerprint>.json   the last probe of a machine
 //! ```
 //!
@@ -25,6 +26,7 @@ mod durable;
 pub mod entry;
 pub mod error;
 mod frame;
+mod imports;
 mod journal;
 pub mod name;
 mod probes;

@@ -148,12 +148,16 @@ impl Store {
 
     /// The run that a text means: `latest`, an id, the beginning of just one id, or a path.
     pub fn find(&self, text: &str) -> Result<RunPath, StoreError> {
-        let missing = || StoreError::NotFound { text: text.to_owned(), root: self.runs() };
+        let ids = self.list()?;
+        let missing = || StoreError::NotFound {
+            text: text.to_owned(),
+            root: self.runs(),
+            known: ids.clone(),
+        };
         if text.contains('/') {
             let path = fs::canonicalize(text).map_err(|_| missing())?;
             return if path.is_dir() { RunPath::of(&path) } else { Err(missing()) };
         }
-        let ids = self.list()?;
         if text == LATEST {
             let newest = ids.first().ok_or_else(missing)?;
             return RunPath::of(&self.runs().join(newest));
@@ -162,7 +166,8 @@ impl Store {
         if ids.iter().any(|id| id == text) {
             return RunPath::of(&self.runs().join(text));
         }
-        let mut matches: Vec<String> = ids.into_iter().filter(|id| id.starts_with(text)).collect();
+        let begins = |id: &&String| id.starts_with(text);
+        let mut matches: Vec<String> = ids.iter().filter(begins).cloned().collect();
         match (matches.pop(), matches.is_empty()) {
             (None, _) => Err(missing()),
             (Some(only), true) => RunPath::of(&self.runs().join(only)),

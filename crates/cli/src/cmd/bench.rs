@@ -1,12 +1,12 @@
 //! `proofmark bench`: proven contenders side by side.
 
 use super::list::{What, list};
-use super::{DEFAULT_SEED, StorePath, arena, cap, shelf};
+use super::{DEFAULT_SEED, StorePath, arena, cap, shard, shelf};
 use crate::exit;
 use crate::output::{Failure, Format, print_document, say};
 use crate::progress::Progress;
 use clap::Args;
-use proofmark_engine::{Request, SIZES, Store, Sweep, exit_severity, findings, plan};
+use proofmark_engine::{Request, SIZES, Shard, Store, Sweep, exit_severity, findings, plan};
 use proofmark_report::reports;
 use proofmark_schema::{AttrValue, Cache, DType, Pages};
 
@@ -53,6 +53,9 @@ pub(crate) struct Bench {
     /// Short races on the smoke sweep
     #[arg(long, visible_alias = "fast")]
     quick: bool,
+    /// Only this part of the plan, as `1/4`: cases are dealt out by their hash; see `merge`
+    #[arg(long, value_name = "K/N", value_parser = shard, conflicts_with = "resume")]
+    shard: Option<Shard>,
     /// Print the plan and its estimate, run nothing
     #[arg(long)]
     dry_run: bool,
@@ -97,7 +100,8 @@ impl Bench {
         if self.dry_run
             && let Some(plan) = &plan
         {
-            print_document(self.format, &reports::plan(plan))?;
+            let part = self.shard.map(|shard| shard.part(plan));
+            print_document(self.format, &reports::plan(part.as_ref().unwrap_or(plan)))?;
             return Ok(exit::PASS);
         }
         let store = Store::open(&self.store.store).map_err(proofmark_engine::EngineError::from)?;
@@ -110,7 +114,10 @@ impl Bench {
             quiet_seconds: self.settle,
         };
         let (run, records) = match (&plan, &self.resume) {
-            (Some(plan), _) => bench.start(plan)?,
+            (Some(plan), _) => match self.shard {
+                Some(shard) => bench.start_shard(plan, shard)?,
+                None => bench.start(plan)?,
+            },
             (None, Some(run)) => bench.resume(run)?,
             (None, None) => unreachable!("a run is planned or resumed"),
         };

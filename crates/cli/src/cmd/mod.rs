@@ -4,11 +4,16 @@ pub(crate) mod baseline;
 pub(crate) mod bench;
 pub(crate) mod check;
 pub(crate) mod compare;
+pub(crate) mod completions;
 pub(crate) mod costs;
 pub(crate) mod doctor;
+pub(crate) mod export;
+pub(crate) mod import;
 pub(crate) mod init;
 pub(crate) mod list;
 pub(crate) mod machine;
+pub(crate) mod man;
+pub(crate) mod merge;
 pub(crate) mod peers;
 pub(crate) mod prove;
 pub(crate) mod replay;
@@ -19,7 +24,7 @@ pub(crate) mod worker;
 pub(crate) mod workload;
 
 use crate::output::{Failure, env};
-use proofmark_engine::{Arena, Arm, EngineError, Here, PeerShelf, Store, isa_cap};
+use proofmark_engine::{Arena, Arm, EngineError, Here, PeerShelf, Shard, Store, isa_cap};
 use proofmark_schema::Isa;
 
 /// This very program as a worker.
@@ -67,12 +72,22 @@ impl StorePath {
     }
 }
 
-/// Reads an arm; the parser of arguments knows no hints, so that they go into the message.
-fn arm(text: &str) -> Result<Arm, String> {
-    text.parse().map_err(|error: EngineError| match error.hint() {
+/// The parser of arguments knows no hints, so that they go into the message.
+fn with_hint(error: &EngineError) -> String {
+    match error.hint() {
         Some(hint) => format!("{error}\nhint: {hint}"),
         None => error.to_string(),
-    })
+    }
+}
+
+/// Reads an arm.
+fn arm(text: &str) -> Result<Arm, String> {
+    text.parse().map_err(|error| with_hint(&error))
+}
+
+/// Reads a shard.
+fn shard(text: &str) -> Result<Shard, String> {
+    text.parse().map_err(|error| with_hint(&error))
 }
 
 /// Where revisions come from.

@@ -1,11 +1,11 @@
 //! `proofmark prove`: kernels through the gate.
 
-use super::{DEFAULT_SEED, StorePath, arena, cap, here, shelf};
+use super::{DEFAULT_SEED, StorePath, arena, cap, here, shard, shelf};
 use crate::exit;
 use crate::output::{Failure, Format, print_document};
 use crate::progress::Progress;
 use clap::Args;
-use proofmark_engine::{Certified, ProveRequest, keep_proofs, prove};
+use proofmark_engine::{Certified, ProveRequest, Shard, keep_proofs, prove_shard};
 use proofmark_report::reports::{self, ProveRow};
 use proofmark_schema::proof::Proof;
 use proofmark_schema::{DType, Outcome};
@@ -31,6 +31,9 @@ pub(crate) struct Prove {
     /// Seed of the inputs
     #[arg(long, default_value_t = DEFAULT_SEED)]
     seed: u64,
+    /// Only this part, as `1/4`: ops, contenders and element types are dealt out by their hash
+    #[arg(long, value_name = "K/N", value_parser = shard)]
+    shard: Option<Shard>,
     #[command(flatten)]
     store: StorePath,
     /// How results are written
@@ -53,7 +56,8 @@ impl Prove {
             shelf: shelf(),
         };
         let progress = Progress::new(self.quiet);
-        let certified = prove(&arena()?, &request, &progress)?;
+        let shard = self.shard.unwrap_or(Shard::WHOLE);
+        let certified = prove_shard(&arena()?, &request, shard, &progress)?;
         progress.finish();
         keep_proofs(&self.store.open()?, &here()?.program, &request.shelf, &certified)?;
         let rows: Vec<ProveRow> = certified.iter().filter_map(row).collect();

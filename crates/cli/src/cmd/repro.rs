@@ -1,12 +1,12 @@
 //! `proofmark repro`: one contender on one case again.
 
-use super::{DEFAULT_SEED, arena, cap};
+use super::{DEFAULT_SEED, arena, cap, shelf};
 use crate::exit;
 use crate::output::{Failure, Format, print_document};
 use clap::Args;
-use proofmark_engine::reproduce;
+use proofmark_engine::{EngineError, check_contender, find_op, reproduce};
 use proofmark_report::reports::{self, ProveRow};
-use proofmark_schema::ContenderId;
+use proofmark_schema::{Case, ContenderId};
 
 /// Arguments of `repro`.
 #[derive(Args)]
@@ -29,6 +29,8 @@ pub(crate) struct Repro {
 
 impl Repro {
     pub(crate) fn run(&self) -> Result<u8, Failure> {
+        let case: Case = self.case.parse().map_err(EngineError::from)?;
+        check_contender(find_op(&case.op)?, &self.with, &shelf())?;
         let threads = usize::from(self.threads);
         let proof = reproduce(&arena()?, &self.case, &self.with, self.seed, threads, cap()?)?;
         let rows: Vec<ProveRow> = ProveRow::of(&[&proof]).into_iter().collect();

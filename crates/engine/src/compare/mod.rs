@@ -215,7 +215,7 @@ fn known(
 }
 
 /// The peer must be one, and be on this machine.
-fn present(shelf: &PeerShelf, name: &str) -> Result<(), EngineError> {
+pub(crate) fn present(shelf: &PeerShelf, name: &str) -> Result<(), EngineError> {
     let known = proofmark_peers::all(shelf);
     let names: Vec<&str> = known.iter().map(|peer| peer.name()).collect();
     let peer = known.iter().find(|peer| peer.name() == name);

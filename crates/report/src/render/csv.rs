@@ -5,7 +5,7 @@ use crate::Document;
 use serde_json::{Map, Value};
 use std::collections::BTreeSet;
 
-pub(super) const RENDERER: Renderer =
+pub(crate) const RENDERER: Renderer =
     Renderer { name: "csv", summary: "one row a record, for spreadsheets", render };
 
 /// Columns that come first, because people look for them; the rest follows by name.
@@ -28,6 +28,16 @@ const FIRST: [&str; 12] = [
 const OF_REFUSED: [&str; 2] = ["reason", "repro"];
 
 fn render(document: &Document, _style: &Style) -> String {
+    let (header, rows) = table(document);
+    let mut out = line(header.iter().map(|name| text(name)));
+    for row in &rows {
+        out += &line(header.iter().map(|name| row.get(name).map(field).unwrap_or_default()));
+    }
+    out
+}
+
+/// Column names, those that people look for first, and the rows.
+pub(crate) fn table(document: &Document) -> (Vec<String>, Vec<Map<String, Value>>) {
     let rows: Vec<Map<String, Value>> = match document.data.get(document.lines) {
         Some(Value::Array(lines)) => lines.iter().map(flattened).collect(),
         _ => vec![flattened(&document.data)],
@@ -37,14 +47,10 @@ fn render(document: &Document, _style: &Style) -> String {
     if document.lines == "records" {
         names.extend(OF_REFUSED);
     }
-    let first = FIRST.iter().copied().filter(|name| names.contains(name));
-    let header: Vec<&str> =
-        first.chain(names.iter().copied().filter(|name| !FIRST.contains(name))).collect();
-    let mut out = line(header.iter().map(|name| text(name)));
-    for row in &rows {
-        out += &line(header.iter().map(|name| row.get(*name).map(field).unwrap_or_default()));
-    }
-    out
+    let first = FIRST.into_iter().filter(|name| names.contains(name));
+    let rest = names.iter().copied().filter(|name| !FIRST.contains(name));
+    let header = first.chain(rest).map(str::to_owned).collect();
+    (header, rows)
 }
 
 /// An object without nesting: `{"a": {"b": 1}}` has one field `a.b`.

@@ -1,6 +1,6 @@
 //! The renderers. A new one is one file and two lines here: `mod` and [`RENDERERS`].
 
-mod csv;
+pub(crate) mod csv;
 mod html;
 mod json;
 mod markdown;

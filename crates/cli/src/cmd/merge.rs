@@ -1,0 +1,45 @@
+//! `proofmark merge`: the shards of a plan as one run.
+
+use super::StorePath;
+use crate::exit;
+use crate::output::{Failure, Format, print_document, say};
+use clap::Args;
+use proofmark_engine::{EngineError, exit_severity, findings, merge};
+use proofmark_report::reports;
+
+/// Arguments of `merge`.
+#[derive(Args)]
+pub(crate) struct Merge {
+    /// The runs: ids, unique beginnings of ids, or paths
+    #[arg(value_name = "RUN", required = true)]
+    runs: Vec<String>,
+    #[command(flatten)]
+    store: StorePath,
+    /// How results are written
+    #[arg(long, value_enum, default_value_t = Format::Table)]
+    format: Format,
+    /// Say nothing while working
+    #[arg(long, short)]
+    quiet: bool,
+}
+
+impl Merge {
+    pub(crate) fn run(&self) -> Result<u8, Failure> {
+        let store = self.store.open()?;
+        let merged = merge(&store, &self.runs)?;
+        let run = store.load(&merged.run).map_err(EngineError::from)?;
+        let records: Vec<_> = run.records().cloned().collect();
+        let findings = findings(&records);
+        print_document(self.format, &reports::bench(&records, &findings, &run.plan.absent))?;
+        if !self.quiet {
+            let folder = store.runs().join(&merged.run);
+            say(&format!(
+                "run {} with {} items is kept in {}",
+                merged.run,
+                merged.items,
+                folder.display()
+            ));
+        }
+        Ok(exit::of_severity(exit_severity(&findings)))
+    }
+}
