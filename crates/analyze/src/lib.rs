@@ -5,15 +5,19 @@
 
 mod band;
 mod cells;
+mod crossover;
 mod findings;
 #[cfg(test)]
 mod fixture;
 mod flags;
 mod glob;
 pub mod metrics;
+mod mix;
 pub mod policy;
+mod profile;
 mod ranking;
 mod samples;
+mod scaling;
 mod status;
 mod step;
 mod sweep;
@@ -21,12 +25,16 @@ mod winner;
 
 pub use band::Band;
 pub use cells::{cells, field, geometric_mean};
+pub use crossover::{Answer, Between, Crossing, Spot, Zone, answer, coarse, next_place};
 pub use findings::{exit_severity, findings};
 pub use flags::{Flag, FlagKind, flags};
 pub use glob::is_match;
 pub use metrics::{Better, METRICS, Metric};
+pub use mix::{Mix, Width, promised, widest};
+pub use profile::{Frame, Profile, Share, Stack, profile};
 pub use ranking::{Advice, Contest, Group, Place, Ranking, groups, ranking};
 pub use samples::{Estimate, LEAST_REPETITIONS, Repetition, Samples, Spread, median_of};
+pub use scaling::{AmdahlFit, Cause, Label, ScalePoint, Scaling, UniversalFit, scalings};
 pub use status::{Standing, status};
 pub use step::{Side, Step, steps};
 pub use sweep::{AxisSweep, MapSweep, RoleMean, Tile, axis_sweeps, map_sweeps, role_means};

@@ -33,6 +33,8 @@ First steps:
 /// One line a command; each is a file in `cmd/`.
 #[derive(Subcommand)]
 enum Command {
+    /// Say what a kernel's machine code is made of, and whether it keeps its promise
+    Asm(cmd::asm::Asm),
     /// Keep a worker program, to compare with it later
     Baseline(cmd::baseline::Baseline),
     /// Measure proven contenders side by side
@@ -61,6 +63,8 @@ enum Command {
     Man(cmd::man::ManPages),
     /// Make one run of the shards of a plan
     Merge(cmd::merge::Merge),
+    /// Say where the time of a contender goes
+    Profile(cmd::profile::Profile),
     /// Prove kernels correct
     Prove(cmd::prove::Prove),
     /// Compute every number of a stored run again from its slices
@@ -71,8 +75,14 @@ enum Command {
     Repro(cmd::repro::Repro),
     /// List other libraries, or get one to be measured beside
     Peers(cmd::peers::Peers),
+    /// Tell how speed grows with threads, and what ends it
+    Scale(Box<cmd::scale::Scale>),
     /// Let the tool prove itself on this machine
     Selftest(cmd::selftest::Selftest),
+    /// Write the slices of a run as a trace for a browser's viewer
+    Trace(cmd::trace::Trace),
+    /// Find where one contender starts to pay, as a constant
+    Tune(Box<cmd::tune::Tune>),
     /// List workloads, or make one from a model's description
     Workload(cmd::workload::Workload),
     /// Run kernels on command; started by the other commands
@@ -97,6 +107,7 @@ fn main() -> ExitCode {
     };
     // A bug must not look like a verdict: panics end with a code of their own.
     let run = std::panic::catch_unwind(|| match arguments.command {
+        Command::Asm(command) => command.run(),
         Command::Baseline(command) => command.run(),
         Command::Bench(command) => command.run(),
         Command::Check(command) => command.run(),
@@ -112,11 +123,15 @@ fn main() -> ExitCode {
         Command::Man(command) => command.run(),
         Command::Merge(command) => command.run(),
         Command::Peers(command) => command.run(),
+        Command::Profile(command) => command.run(),
         Command::Prove(command) => command.run(),
         Command::Replay(command) => command.run(),
         Command::Report(command) => command.run(),
         Command::Repro(command) => command.run(),
+        Command::Scale(command) => command.run(),
         Command::Selftest(command) => command.run(),
+        Command::Trace(command) => command.run(),
+        Command::Tune(command) => command.run(),
         Command::Worker(command) => command.run(),
         Command::Workload(command) => command.run(),
     });

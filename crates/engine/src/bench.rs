@@ -88,7 +88,8 @@ impl Bench<'_> {
     /// If there is no such run or the store fails.
     pub fn resume(&self, run: &str) -> Result<(String, Vec<Record>), EngineError> {
         let plan = self.store.load(run)?.plan;
-        if plan.budget == crate::compare::BUDGET {
+        let others = [crate::compare::BUDGET, crate::scale::BUDGET, crate::tune::BUDGET];
+        if others.contains(&plan.budget.as_str()) {
             return Err(EngineError::NotABench(run.to_owned()));
         }
         let (writer, done) = self.store.resume(run)?;

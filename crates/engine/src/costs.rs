@@ -192,6 +192,17 @@ fn threads(all: &mut Vec<Cost>) {
     }));
 }
 
+/// Nanoseconds of an empty region on so many threads.
+pub(crate) fn fork_join_ns(threads: usize) -> f64 {
+    let pool = Pool::new(threads);
+    times("", || {
+        pool.run(threads, &|index| {
+            black_box(index);
+        });
+    })
+    .value
+}
+
 /// What the gate does with 4096 results.
 fn validation() -> impl FnMut() {
     let got: Vec<f64> = (0..4096).map(|n| f64::from(n as f32 * 0.37)).collect();

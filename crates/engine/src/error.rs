@@ -126,8 +126,8 @@ pub enum EngineError {
     /// Stored numbers cannot be run.
     #[error("{0} has numbers only: there is no program to run again")]
     OnlyNumbers(String),
-    /// A run of `compare` cannot be resumed as a table.
-    #[error("run {0} is a comparison: `bench` cannot go on with it")]
+    /// A run of `compare`, `scale` or `tune` cannot be resumed as a table.
+    #[error("run {0} is no table: `bench` cannot go on with it")]
     NotABench(String),
     /// The folder belongs to no git repository.
     #[error("{} is in no git repository: {said}", path.display())]
@@ -240,6 +240,12 @@ pub enum EngineError {
         /// All imports.
         known: String,
     },
+    /// A worker cannot be sampled.
+    #[error("cannot sample the worker: {0}")]
+    Sampling(String),
+    /// Tuned constants cannot be read or used.
+    #[error("tuned constants: {0}")]
+    Tuning(String),
     /// The store failed.
     #[error(transparent)]
     Store(#[from] StoreError),
@@ -307,7 +313,9 @@ impl EngineError {
             EngineError::OnlyNumbers(_) => {
                 Some("save programs with `proofmark baseline save NAME`".to_owned())
             }
-            EngineError::NotABench(_) => Some("run `proofmark compare` again".to_owned()),
+            EngineError::NotABench(_) => {
+                Some("run `proofmark compare`, `scale` or `tune` again".to_owned())
+            }
             EngineError::NoRepository { .. } => {
                 Some("give the folder of your crate with `--repo PATH`".to_owned())
             }
@@ -357,6 +365,15 @@ impl EngineError {
                 Some("none is kept: `proofmark import FILE` reads one".to_owned())
             }
             EngineError::UnknownImport { known, .. } => Some(format!("imports: {known}")),
+            EngineError::Sampling(_) => Some(
+                "allow it with `sysctl kernel.perf_event_paranoid=2`; in a container, with \
+                 `--cap-add PERFMON` or a seccomp profile that has perf_event_open"
+                    .to_owned(),
+            ),
+            EngineError::Tuning(_) => Some(
+                "write them again with `proofmark tune --all`, or unset PROOFMARK_TUNING"
+                    .to_owned(),
+            ),
             EngineError::Start { .. } => Some("install git and cargo".to_owned()),
             EngineError::Store(StoreError::NotFound { text, known, .. }) if !known.is_empty() => {
                 let mut words: Vec<&str> = vec!["latest"];
@@ -392,6 +409,7 @@ impl EngineError {
             EngineError::Store(_)
             | EngineError::AbsentPeer { .. }
             | EngineError::Suite { .. }
+            | EngineError::Sampling(_)
             | EngineError::OtherFormat { .. }
             | EngineError::Command { .. }
             | EngineError::Start { .. } => Some(Severity::Environment),

@@ -17,18 +17,22 @@ mod jobs;
 mod limits;
 mod merge;
 mod plan;
+mod profile;
 mod project;
 mod prove;
 mod replay;
 mod request;
 mod revision;
 mod roster;
+mod scale;
 mod selftest;
 mod shard;
 mod suggest;
 mod suite;
 mod sweep;
 mod timing;
+mod trace;
+mod tune;
 mod workload;
 
 pub use arm::{Arm, Source};
@@ -45,17 +49,25 @@ pub use import::{IMPORTERS, Imported, ImportedRow, Importer, import, imported};
 pub use limits::probe_machine;
 pub use merge::{Merged, merge};
 pub use plan::{cases, plan};
+pub use profile::{Inspected, ProfileRequest, Profiled, inspect, profile};
 pub use project::{PROJECT_FILE, Project};
 pub use prove::{Certified, ProveRequest, prove, prove_shard, reproduce};
 pub use replay::{Replayed, replay};
 pub use request::Request;
 pub use roster::{Roster, check_contender, isa_cap};
+pub use scale::{ScaleRequest, Scaled, scale, scale_of_run};
 pub use selftest::{GateSelfTest, OpSelfTest, OtherGateCount, selftest_gate};
 pub use shard::Shard;
 pub use suggest::nearest;
 pub use suite::{SIZES, Suite};
 pub use sweep::Sweep;
 pub use timing::{PLANTED, TimingRequest, loop_overheads, selftest_timing};
+pub use trace::{Traced, trace};
+pub use tune::{
+    CachedTuning, Constants, Emit, TuneRequest, Tuned, USUAL, Usual, cached_tunings,
+    read_constants, set_constants, snippet, tune, unit as tuned_unit, usual as usual_crossing,
+    write_constants,
+};
 pub use workload::{
     Model, ModelError, find as find_workload, names as workload_names, read_config,
     unknown as unknown_workload,

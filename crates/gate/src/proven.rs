@@ -213,6 +213,11 @@ impl Entrant<'_> {
         Ok(ran)
     }
 
+    /// The worker's process.
+    pub fn pid(&self) -> u32 {
+        self.worker.pid()
+    }
+
     /// Sets of operands that calls walk over.
     pub fn sets(&self) -> usize {
         self.sets

@@ -88,13 +88,13 @@ pub(crate) fn accounted_for(
     let Ran { wall_ns: claimed, used_ns: used, settle_ns, .. } = heat.batch(arm, 0, calls)?;
     // Results that are brought home after the clock has stopped take less than their computation.
     let settled = settle_ns.min(claimed / 2);
-    if used <= race.threads as u64 * (claimed + claimed / 10) + settled + HAND_OVER_NS {
+    let threads = heat.threads(arm).unwrap_or(race.threads);
+    if used <= threads as u64 * (claimed + claimed / 10) + settled + HAND_OVER_NS {
         return Ok(());
     }
     let reason = format!(
-        "claims {claimed} ns for {calls} calls that used {used} ns of processor time on {} \
-         threads: it uses more of them, or its clock does not measure its calls",
-        race.threads
+        "claims {claimed} ns for {calls} calls that used {used} ns of processor time on {threads} \
+         threads: it uses more of them, or its clock does not measure its calls"
     );
     Err(RaceFault { arm, contender: race.arms[arm].to_string(), reason })
 }

@@ -28,16 +28,16 @@ pub struct RaceFault {
 }
 
 /// Races proven contenders on the case they share; arm 0 is the one the others are compared with.
+/// Arms may have different numbers of threads: the race then tells the greatest.
 ///
 /// # Errors
 /// The first arm that failed. The others can be raced without it.
 ///
 /// # Panics
-/// If the field is empty or its cases or thread counts differ.
+/// If the field is empty or its cases differ.
 pub fn race(field: &[Proven<'_>], rules: &RaceRules, clock: &dyn Clock) -> Result<Race, RaceFault> {
     let first = field.first().expect("a race has an arm");
-    let alike = |p: &Proven<'_>| p.case() == first.case() && p.threads() == first.threads();
-    assert!(field.iter().all(alike), "arms must share case and threads");
+    assert!(field.iter().all(|proven| proven.case() == first.case()), "arms must share a case");
     let quiet = await_quiet(rules.quiet_ns, &mut proofmark_machine::activity);
     let start = clock.now_ns();
     let mut race = race_until(field, rules, &mut |race| {
@@ -57,15 +57,13 @@ pub(crate) fn race_until(
 ) -> Result<Race, RaceFault> {
     let first = field.first().expect("a race has an arm");
     let arms = field.iter().map(|proven| proven.contender().clone()).collect();
-    // One thread is kept on one processor, so that both arms see the same caches; which one is
-    // no matter, but the first serves most interrupts.
-    let cpu = (first.threads() == 1).then(last_processor);
-    let mut workers = Workers::new(field, cpu, rules.memory);
-    run(&mut workers, first.case(), arms, first.threads(), rules, is_over)
+    let threads = field.iter().map(Proven::threads).max().unwrap_or(1);
+    let mut workers = Workers::new(field, rules.memory);
+    run(&mut workers, first.case(), arms, threads, rules, is_over)
 }
 
 /// The last processor this process may run on.
-pub(crate) fn last_processor() -> usize {
+pub fn last_processor() -> usize {
     let allowed = rustix::thread::sched_getaffinity(None).ok();
     let is_allowed = |cpu: &usize| allowed.as_ref().is_some_and(|set| set.is_set(*cpu));
     (0..rustix::thread::CpuSet::MAX_CPU).rev().find(is_allowed).unwrap_or(0)

@@ -1,7 +1,7 @@
 //! Where the arms of a trial come from: worker processes, or a script in tests.
 
 use crate::cache::{Seen, rotate_bytes};
-use crate::race::RaceFault;
+use crate::race::{RaceFault, last_processor};
 use proofmark_arena::{Batch, Fault, Ran, Ruler, RulerTimes};
 use proofmark_gate::{Entrant, Proven, Revealed, Seat};
 use proofmark_schema::memory::{CacheState, PageState};
@@ -37,6 +37,12 @@ pub(crate) trait Heat {
 
     /// Memory the arm gained for the case.
     fn peak_bytes(&self, arm: usize) -> u64;
+
+    /// Threads of the arm, where it has a number of its own.
+    fn threads(&self, arm: usize) -> Option<usize> {
+        let _ = arm;
+        None
+    }
 
     /// Reads the rulers, with the stream or without; nothing where there are none.
     fn rulers(&mut self, _with_stream: bool) -> Option<RulerTimes> {
@@ -85,7 +91,8 @@ impl Stable for Workers<'_, '_> {
             let beside = (0..cases.len())
                 .filter(|&other| shares && cases[other] == cases[arm])
                 .find_map(|other| entrants[other].as_ref());
-            let entered = self.field[arm].enter(trial, inputs, &self.seat, beside);
+            let seat = Seat { cpu: processor_of(&self.field[arm]), ..self.seat };
+            let entered = self.field[arm].enter(trial, inputs, &seat, beside);
             let failed = |fault: Fault| fault_of(self.field, arm, fault.to_string());
             entrants[arm] = Some(entered.map_err(failed)?);
         }
@@ -108,10 +115,12 @@ impl Stable for Workers<'_, '_> {
 }
 
 impl<'a, 'p> Workers<'a, 'p> {
-    /// Workers for the arms of a field, kept on one processor where one is given.
-    pub(crate) fn new(field: &'a [Proven<'p>], cpu: Option<usize>, memory: Memory) -> Self {
-        let ruler = field.first().and_then(|first| first.ruler(cpu).ok());
-        let seat = Seat { cpu, memory, rotate_bytes: rotate_bytes() };
+    /// Workers for the arms of a field.
+    pub(crate) fn new(field: &'a [Proven<'p>], memory: Memory) -> Self {
+        // Rulers run beside the arm that has the most processors.
+        let widest = field.iter().max_by_key(|proven| proven.threads());
+        let ruler = widest.and_then(|first| first.ruler(processor_of(first)).ok());
+        let seat = Seat { cpu: None, memory, rotate_bytes: rotate_bytes() };
         Workers { field, seat, ruler, seen: vec![Seen::default(); field.len()] }
     }
 
@@ -138,6 +147,10 @@ impl Heat for Entrants<'_, '_, '_> {
         self.entrants[arm].peak_bytes()
     }
 
+    fn threads(&self, arm: usize) -> Option<usize> {
+        Some(self.field[arm].threads())
+    }
+
     fn rulers(&mut self, with_stream: bool) -> Option<RulerTimes> {
         // A ruler that died takes nothing with it but its readings.
         let times = self.ruler.as_mut()?.read(with_stream).ok();
@@ -146,6 +159,12 @@ impl Heat for Entrants<'_, '_, '_> {
         }
         times
     }
+}
+
+/// Where an arm is kept: one thread on one processor, so that all such arms see the same caches;
+/// which one is no matter, but the first serves most interrupts. More threads run on all.
+fn processor_of(proven: &Proven<'_>) -> Option<usize> {
+    (proven.threads() == 1).then(last_processor)
 }
 
 fn fault_of(field: &[Proven<'_>], arm: usize, reason: String) -> RaceFault {

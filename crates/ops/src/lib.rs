@@ -30,6 +30,7 @@ pub mod softmax;
 pub mod softmax_grad;
 pub mod sparse;
 pub mod transpose;
+pub mod tuning;
 
 use proofmark_contract::Entry;
 

@@ -79,9 +79,10 @@ impl Contender {
         self.workspace.as_mut_slice().fill(RUBBISH);
     }
 
-    /// Whether threads that are not the pool's may still be awake after a call.
+    /// Whether threads may still be awake after a call: the pool's look for the next region for
+    /// some tens of microseconds, too.
     pub(crate) fn may_leave_threads_awake(&self) -> bool {
-        self.owns_threads && self.threads > 1
+        (self.owns_threads || self.kernel.is_parallel()) && self.threads > 1
     }
 
     /// What it says of itself.

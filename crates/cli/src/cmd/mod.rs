@@ -1,5 +1,6 @@
 //! The commands, one file each.
 
+pub(crate) mod asm;
 pub(crate) mod baseline;
 pub(crate) mod bench;
 pub(crate) mod check;
@@ -15,23 +16,45 @@ pub(crate) mod machine;
 pub(crate) mod man;
 pub(crate) mod merge;
 pub(crate) mod peers;
+pub(crate) mod profile;
 pub(crate) mod prove;
 pub(crate) mod replay;
 pub(crate) mod report;
 pub(crate) mod repro;
+pub(crate) mod scale;
 pub(crate) mod selftest;
+pub(crate) mod trace;
+pub(crate) mod tune;
 pub(crate) mod worker;
 pub(crate) mod workload;
 
+use crate::exit;
 use crate::output::{Failure, env};
-use proofmark_engine::{Arena, Arm, EngineError, Here, PeerShelf, Shard, Store, isa_cap};
+use proofmark_engine::{
+    Arena, Arm, Constants, EngineError, Here, PeerShelf, Shard, Store, isa_cap, read_constants,
+};
 use proofmark_schema::Isa;
 
-/// This very program as a worker.
+/// This very program as a worker. Workers read tuned constants themselves; what is wrong with
+/// them is told here, once.
 fn here() -> Result<Here, Failure> {
+    constants()?;
     let program = std::env::current_exe()
         .map_err(|error| Failure::environment(format!("cannot find this program: {error}")))?;
     Ok(Here { program, args: vec!["__worker".to_owned()] })
+}
+
+/// The tuned constants of the file that `PROOFMARK_TUNING` names.
+fn constants() -> Result<Option<Constants>, Failure> {
+    let Some(path) = env("PROOFMARK_TUNING").filter(|path| !path.is_empty()) else {
+        return Ok(None);
+    };
+    let text = std::fs::read_to_string(&path).map_err(|error| Failure {
+        message: format!("PROOFMARK_TUNING: cannot read {path}: {error}"),
+        hint: Some("write it with `proofmark tune --all --out FILE`, or unset it".to_owned()),
+        code: exit::USAGE,
+    })?;
+    Ok(Some(read_constants(&text)?))
 }
 
 /// What every command that runs workers needs: workers are this very program.

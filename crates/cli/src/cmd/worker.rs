@@ -3,6 +3,7 @@
 use crate::exit;
 use crate::output::Failure;
 use clap::Args;
+use proofmark_engine::set_constants;
 
 /// Arguments of the hidden worker command.
 #[derive(Args)]
@@ -13,10 +14,14 @@ pub(crate) struct Worker {
     /// Plants an effect, as `slower=7`, for the tool's own tests; the receipt tells it
     #[arg(long, value_name = "WHAT", default_value_t)]
     plant: proofmark_worker::Plant,
+    /// The least size of a thread's part of an op, as `softmax=2048`, over the tuned constant
+    #[arg(long, value_parser = constant)]
+    tune: Vec<(String, usize)>,
 }
 
 impl Worker {
     pub(crate) fn run(&self) -> Result<u8, Failure> {
+        self.set_constants()?;
         let known = proofmark_worker::Known {
             entries: proofmark_engine::ops(),
             shelf: super::shelf(),
@@ -27,4 +32,18 @@ impl Worker {
             Err(error) => Err(Failure::environment(format!("worker: {error}"))),
         }
     }
+
+    fn set_constants(&self) -> Result<(), Failure> {
+        let mut pairs = super::constants()?.map_or_else(Vec::new, |constants| constants.pairs());
+        pairs.retain(|(op, _)| self.tune.iter().all(|(own, _)| own != op));
+        pairs.extend(self.tune.iter().cloned());
+        Ok(set_constants(pairs)?)
+    }
+}
+
+/// Reads `op=size`.
+fn constant(text: &str) -> Result<(String, usize), String> {
+    let (op, size) = text.split_once('=').ok_or("write `op=size`")?;
+    let size = size.parse().map_err(|_| format!("`{size}` is no size"))?;
+    Ok((op.to_owned(), size))
 }

@@ -158,7 +158,10 @@ pub(crate) fn decide(
 }
 
 /// The cases whole and checked, with their ops.
-fn checked(cases: &[Case], cache: Cache) -> Result<Vec<(&'static Entry, Case)>, EngineError> {
+pub(crate) fn checked(
+    cases: &[Case],
+    cache: Cache,
+) -> Result<Vec<(&'static Entry, Case)>, EngineError> {
     let check = |case: &Case| {
         let entry = find_op(&case.op)?;
         let case = complete_case(entry.op, case);
@@ -196,22 +199,32 @@ fn known(
     shelf: &PeerShelf,
 ) -> Result<(), EngineError> {
     for (arm, who) in arms.iter().zip(who) {
-        if who.family == Family::Peer {
-            present(shelf, &who.name)?;
+        if arm.source == Source::Here || who.family == Family::Peer {
+            cases.iter().try_for_each(|(entry, _)| knows(entry, who, shelf))?;
         }
-        let is_ours = arm.source == Source::Here && who.family == Family::Native;
-        let lacking = cases.iter().find(|(entry, _)| entry.kernel(&who.name).is_none());
-        if let Some((entry, _)) = lacking.filter(|_| is_ours) {
+    }
+    Ok(())
+}
+
+/// A kernel must be one of the op, a peer must be on this machine.
+pub(crate) fn knows(
+    entry: &Entry,
+    who: &ContenderId,
+    shelf: &PeerShelf,
+) -> Result<(), EngineError> {
+    match who.family {
+        Family::Peer => present(shelf, &who.name),
+        Family::Native if entry.kernel(&who.name).is_none() => {
             let names: Vec<&str> = entry.kernels.iter().map(|kernel| kernel.name()).collect();
-            return Err(EngineError::UnknownKernel {
+            Err(EngineError::UnknownKernel {
                 op: entry.op.name().to_owned(),
                 name: who.name.clone(),
                 nearest: nearest(&who.name, &names).map(str::to_owned),
                 known: names.join(", "),
-            });
+            })
         }
+        _ => Ok(()),
     }
-    Ok(())
 }
 
 /// The peer must be one, and be on this machine.
@@ -257,7 +270,7 @@ fn plan(
 }
 
 /// A kernel without a path takes its best one.
-fn best_path(entry: &'static Entry, who: &ContenderId, cap: Isa) -> ContenderId {
+pub(crate) fn best_path(entry: &'static Entry, who: &ContenderId, cap: Isa) -> ContenderId {
     if who.isa.is_some() {
         return who.clone();
     }

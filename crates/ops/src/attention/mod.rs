@@ -55,6 +55,14 @@ pub static ENTRY: Entry = Entry {
     suite: include_str!("suite.toml"),
 };
 
+/// Multiply-adds of a case whose queries see every key that some query sees.
+pub(crate) fn products(case: &Case) -> usize {
+    let problem = definition::Problem::of(case);
+    let last = problem.queries.saturating_sub(1);
+    let seen = problem.visible(last).end.saturating_sub(problem.visible(0).start);
+    2 * problem.rows() * seen * problem.width
+}
+
 /// The sizes of one call of [`attention`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Heads {

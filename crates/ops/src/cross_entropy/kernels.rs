@@ -12,6 +12,7 @@ use crate::blocks::made::{Made, typed};
 use crate::blocks::row::{max_and_sum, max_and_sum_scalar, sum};
 use crate::blocks::scratch::elements_mut;
 use crate::blocks::stored::Stored;
+use crate::tuning;
 use proofmark_contract::{Call, KernelError};
 use proofmark_schema::Case;
 use proofmark_simd::{Body, Simd, dispatch};
@@ -84,7 +85,7 @@ fn run<T: Stored>(call: &mut Call<'_>, way: Way) -> Result<(), KernelError> {
         Way::Vectors(threads) => {
             // SAFETY: `view` is not used again while the handle is.
             let shared = unsafe { view.share() };
-            let grain = GRAIN.div_ceil(problem.length.max(1));
+            let grain = tuning::grain(&call.case.op, GRAIN).div_ceil(problem.length.max(1));
             let parts = threads.min(problem.rows.div_ceil(grain)).max(1);
             let isa = call.isa;
             call.pool.run(parts, &|index| {

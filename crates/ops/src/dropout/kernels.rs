@@ -10,6 +10,7 @@
 use super::definition::Rule;
 use crate::blocks::made::{Made, typed};
 use crate::blocks::stored::Stored;
+use crate::tuning;
 use proofmark_contract::{Call, KernelError};
 use proofmark_simd::{Body, Simd, dispatch};
 use proofmark_tensor::{Rows, RowsMut, philox4x32, split};
@@ -72,7 +73,7 @@ fn in_vectors<T: Stored>(call: &mut Call<'_>, threads: usize) -> Result<(), Kern
         false => (x, y.reborrow()),
     };
     let (total, isa) = (x.rows(), call.isa);
-    let grain = GRAIN.div_ceil(x.cols().max(1));
+    let grain = tuning::grain(&call.case.op, GRAIN).div_ceil(x.cols().max(1));
     let parts = threads.min(total.div_ceil(grain)).max(1);
     // SAFETY: `y` is not used again while the handle is.
     let shared = unsafe { y.share() };

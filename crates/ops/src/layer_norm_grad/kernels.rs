@@ -11,6 +11,7 @@ use crate::blocks::made::{Made, typed};
 use crate::blocks::row::{squared_deviations, sum, vectors};
 use crate::blocks::scratch::elements_mut;
 use crate::blocks::stored::Stored;
+use crate::tuning;
 use proofmark_contract::{Call, KernelError};
 use proofmark_schema::Case;
 use proofmark_simd::{Body, Simd, dispatch};
@@ -70,7 +71,7 @@ fn run<T: Stored>(call: &mut Call<'_>, threads: Option<usize>) -> Result<(), Ker
     let dx = dx.rows_mut::<T>()?;
     // SAFETY: while its handle is in use neither view is; threads are done when `left` is read.
     let (shared, dx) = unsafe { (left.share(), dx.share()) };
-    let grain = GRAIN.div_ceil(TALL * length.max(1));
+    let grain = tuning::grain(&call.case.op, GRAIN).div_ceil(TALL * length.max(1));
     let parts = threads.unwrap_or(1).min(pieces.div_ceil(grain)).max(1);
     let isa = call.isa;
     call.pool.run(parts, &|index| {

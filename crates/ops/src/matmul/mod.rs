@@ -49,6 +49,12 @@ pub static ENTRY: Entry = Entry {
     suite: include_str!("suite.toml"),
 };
 
+/// Multiply-adds of a case.
+pub(crate) fn products(case: &Case) -> usize {
+    let definition::Shape { batches, m, n, k, .. } = definition::Shape::of(case);
+    batches * m * n * k
+}
+
 /// `c = a · b` for dense row-major matrices: `a` is `m × k`, `b` is `k × n`, `c` is `m × n`.
 ///
 /// ```

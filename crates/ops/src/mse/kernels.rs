@@ -10,6 +10,7 @@ use crate::blocks::made::{Made, typed};
 use crate::blocks::row::{Shape, squared_distance};
 use crate::blocks::scratch::elements_mut;
 use crate::blocks::stored::Stored;
+use crate::tuning;
 use proofmark_contract::{Call, KernelError};
 use proofmark_schema::Case;
 use proofmark_simd::{Body, Simd, dispatch};
@@ -82,7 +83,7 @@ fn pieces<T: Stored>(call: &mut Call<'_>, threads: usize) -> Result<(), KernelEr
     let view = RowsMut::from_slice(&mut *sums, count, 1);
     // SAFETY: `view` is not used again while the handle is.
     let shared = unsafe { view.share() };
-    let grain = GRAIN.div_ceil(x.cols().clamp(1, PIECE));
+    let grain = tuning::grain(&call.case.op, GRAIN).div_ceil(x.cols().clamp(1, PIECE));
     let (isa, parts) = (call.isa, threads.min(count.div_ceil(grain)).max(1));
     call.pool.run(parts, &|index| {
         let range = split(count, parts, index, grain);

@@ -2,6 +2,7 @@
 //!
 //! Inputs that cross no room are small plain structures beside the report that shows them.
 
+mod asm;
 mod baseline;
 mod bench;
 mod check;
@@ -16,12 +17,16 @@ mod machine;
 mod peers;
 mod plan;
 mod probe;
+mod profile;
 mod prove;
 mod run;
+mod scaling;
 mod selftest;
 mod step;
+mod threshold;
 mod timing;
 
+pub use asm::{InspectedCode, asm};
 pub use baseline::baseline;
 pub use bench::bench;
 pub use check::{accept_entries, check};
@@ -35,7 +40,10 @@ pub use machine::machine;
 pub use peers::{PeerRow, peers};
 pub use plan::plan;
 pub use probe::probe;
+pub use profile::{ProfiledCase, flame_graph, folded, profile};
 pub use prove::{ProveRow, prove};
 pub use run::{PARTS, Part, ReportedRun, run};
+pub use scaling::scaling;
 pub use selftest::{OtherGateCount, SelftestRow, selftest};
+pub use threshold::{kept_thresholds, threshold};
 pub use timing::timing;

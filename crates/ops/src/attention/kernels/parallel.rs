@@ -6,13 +6,19 @@
 //! are those of the simd kernel.
 
 use super::tiled;
+use crate::attention::products;
 use crate::blocks::made::Made;
+use crate::tuning;
+
+/// Multiply-adds that keep a thread busy for longer than the pool's hand-over takes.
+const GRAIN: usize = 1 << 15;
 
 /// The kernel.
 pub(crate) static PARALLEL: Made = Made {
     supports: |case, _| tiled::supports(case),
     workspace: tiled::workspace_bytes,
     ..Made::parallel("the simd kernel, heads and blocks of queries shared out to threads", |call| {
-        tiled::run(call, call.threads)
+        let size = products(call.case);
+        tiled::run(call, tuning::parts(&call.case.op, call.threads, size, GRAIN))
     })
 };

@@ -2,9 +2,11 @@
 //!
 //! `scalar` does all rows one element at a time, `simd` in vectors at any level, `parallel` gives
 //! each thread of the pool a range of the rows of every output, so that no thread count changes a
-//! bit. No more threads are woken than have [`RowOp::GRAIN`] elements each.
+//! bit. No more threads are woken than have [`RowOp::GRAIN`] elements each, or as many as were
+//! tuned.
 
 use crate::blocks::stored::Stored;
+use crate::tuning;
 use proofmark_contract::{Call, Kernel, KernelError, Unsupported};
 use proofmark_schema::{Case, DType, ErrorContract, Isa, Reproducibility};
 use proofmark_simd::{Body, Simd, dispatch};
@@ -127,7 +129,7 @@ impl<R: RowOp> RowKernel<R> {
         let parts = match self.way {
             Way::Parallel => {
                 let elements: usize = outputs.iter().map(|output| output.layout.len()).sum();
-                call.threads.min(elements.div_ceil(R::GRAIN)).max(1)
+                tuning::parts(&call.case.op, call.threads, elements, R::GRAIN)
             }
             _ => 1,
         };

@@ -6,6 +6,7 @@
 use super::{Way, run, simd};
 use crate::blocks::made::Made;
 use crate::blocks::stored::Stored;
+use crate::tuning;
 use proofmark_contract::{Call, KernelError};
 use proofmark_tensor::{Rows, RowsMut, split};
 
@@ -33,7 +34,7 @@ impl Way for Threads {
         // SAFETY: `y` is not used again while the handle is.
         let shared = unsafe { y.share() };
         let isa = call.isa;
-        let grain = GRAIN.div_ceil(x.cols().max(1));
+        let grain = tuning::grain(&call.case.op, GRAIN).div_ceil(x.cols().max(1));
         let parts = call.threads.min(x.rows().div_ceil(grain)).max(1);
         call.pool.run(parts, &|index| {
             let range = split(x.rows(), parts, index, grain);

@@ -8,6 +8,7 @@ use super::super::definition::{Variant, alpha};
 use super::super::members::Member;
 use super::operands::{Operands, random_state};
 use super::{contract, scalar, simd, undefined};
+use crate::tuning;
 use proofmark_contract::{Call, Kernel, KernelError, Unsupported};
 use proofmark_schema::{Case, DType, ErrorContract, Isa};
 use proofmark_tensor::{Element, bf16, f16, split};
@@ -75,7 +76,7 @@ fn in_parts<T: Element, const N: usize>(
     let mut operands = Operands::of(call.case, call.inputs, call.outputs)?;
     let mut operands = operands.divided();
     let rows = operands.rows();
-    let grain = GRAIN.div_ceil(operands.cols().max(1));
+    let grain = tuning::grain(&call.case.op, GRAIN).div_ceil(operands.cols().max(1));
     let threads = call.threads.min(rows.div_ceil(grain));
     let parts = operands.share();
     call.pool.run(threads, &|index| {

@@ -7,8 +7,18 @@
 //! 1; scalar 4×4.
 
 use super::blocked::{self, Source};
+use crate::matmul::products;
+use crate::tuning;
 use proofmark_contract::{Call, Kernel, KernelError, Unsupported};
 use proofmark_schema::{Case, ErrorContract, Isa};
+
+/// Multiply-adds that keep a thread busy for longer than the pool's hand-over takes.
+const GRAIN: usize = 1 << 16;
+
+/// Threads that are woken. Scratch memory is for these: fewer of them need more of it each.
+fn parts(case: &Case, threads: usize) -> usize {
+    tuning::parts(&case.op, threads, products(case), GRAIN)
+}
 
 /// The kernel.
 #[derive(Debug)]
@@ -40,10 +50,10 @@ impl Kernel for Parallel {
     }
 
     fn workspace_bytes(&self, case: &Case, isa: Isa, threads: usize) -> usize {
-        blocked::workspace_bytes(case, isa, threads, Source::Operand)
+        blocked::workspace_bytes(case, isa, parts(case, threads), Source::Operand)
     }
 
     fn run(&self, call: &mut Call<'_>) -> Result<(), KernelError> {
-        blocked::run(call, call.threads, Source::Operand)
+        blocked::run(call, parts(call.case, call.threads), Source::Operand)
     }
 }

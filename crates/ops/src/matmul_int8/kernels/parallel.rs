@@ -7,6 +7,7 @@
 use super::Operands;
 use crate::blocks::made::Made;
 use crate::matmul_int8::definition::Problem;
+use crate::tuning;
 use proofmark_contract::{Call, KernelError};
 use proofmark_tensor::split;
 
@@ -25,7 +26,8 @@ fn run(call: &mut Call<'_>) -> Result<(), KernelError> {
     let problem = Problem::of(call.case);
     let Problem { m, n, k, .. } = problem;
     let operands = Operands::of(&problem, call.inputs, call.outputs)?;
-    let (isa, parts) = (call.isa, call.threads.min((m * n * k).div_ceil(GRAIN)).max(1));
+    let isa = call.isa;
+    let parts = tuning::parts(&call.case.op, call.threads, m * n * k, GRAIN);
     call.pool.run(parts, &|index| {
         let (rows, columns) = if m > n {
             (split(m, parts, index, TOGETHER), 0..n)

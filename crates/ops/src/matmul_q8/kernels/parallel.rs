@@ -6,6 +6,7 @@
 use super::Inputs;
 use crate::blocks::made::Made;
 use crate::matmul_q8::definition::Problem;
+use crate::tuning;
 use proofmark_contract::{Call, KernelError};
 use proofmark_tensor::split;
 
@@ -22,7 +23,8 @@ pub(crate) static PARALLEL: Made =
 fn run(call: &mut Call<'_>) -> Result<(), KernelError> {
     let inputs = Inputs::of(call)?;
     let Problem { m, n, k, .. } = inputs.problem;
-    let (isa, parts) = (call.isa, call.threads.min((m * n * k).div_ceil(GRAIN)).max(1));
+    let isa = call.isa;
+    let parts = tuning::parts(&call.case.op, call.threads, m * n * k, GRAIN);
     let output = call.outputs[0].rows_mut::<f32>()?;
     // SAFETY: the view is not used again while the handle is.
     let output = unsafe { output.share() };

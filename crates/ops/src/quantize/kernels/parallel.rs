@@ -13,6 +13,7 @@ use crate::blocks::quantise::Step;
 use crate::blocks::scratch::elements_mut;
 use crate::blocks::stored::Stored;
 use crate::quantize::definition::Plan;
+use crate::tuning;
 use proofmark_contract::{Call, KernelError};
 use proofmark_simd::dispatch;
 use proofmark_tensor::{RowsMut, split};
@@ -39,7 +40,7 @@ fn run(call: &mut Call<'_>) -> Result<(), KernelError> {
 }
 
 fn threads(call: &Call<'_>, plan: &Plan) -> usize {
-    call.threads.min((plan.rows * plan.cols).div_ceil(GRAIN)).max(1)
+    tuning::parts(&call.case.op, call.threads, plan.rows * plan.cols, GRAIN)
 }
 
 fn back<T: Stored, C: Stored>(call: &mut Call<'_>) -> Result<(), KernelError> {

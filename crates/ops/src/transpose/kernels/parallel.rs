@@ -7,6 +7,7 @@ use super::simd;
 use crate::blocks::made::{Made, typed};
 use crate::blocks::stored::Stored;
 use crate::transpose::definition::Problem;
+use crate::tuning;
 use proofmark_contract::{Call, KernelError};
 use proofmark_tensor::split;
 
@@ -29,7 +30,8 @@ fn run<T: Stored>(call: &mut Call<'_>) -> Result<(), KernelError> {
     let (rows, isa) = (y.rows(), call.isa);
     // SAFETY: `y` is not used again while the handle is.
     let shared = unsafe { y.share() };
-    let grain = GRAIN.div_ceil(problem.m.max(1)).next_multiple_of(LINE);
+    let grain =
+        tuning::grain(&call.case.op, GRAIN).div_ceil(problem.m.max(1)).next_multiple_of(LINE);
     let parts = call.threads.min(rows.div_ceil(grain)).max(1);
     call.pool.run(parts, &|index| {
         let range = split(rows, parts, index, grain);

@@ -17,7 +17,7 @@ mod together;
 use crate::document::{Document, Samples};
 use crate::flat::flat_record;
 use crate::plain::time;
-use crate::reports::step;
+use crate::reports::{scaling, step};
 use proofmark_schema::finding::Finding;
 use proofmark_schema::machine::MachineFacts;
 use proofmark_schema::plan::Absence;
@@ -109,6 +109,7 @@ pub static PARTS: &[Part] = &[
     Part { name: "ranking", title: "Who wins", push: ranking::push },
     Part { name: "roofline", title: "Under the machine's limits", push: roofline::push },
     Part { name: "sweep", title: "Along the axes", push: sweep::push },
+    Part { name: "scaling", title: "By threads", push: push_scalings },
     Part { name: "status", title: "What to optimise first", push: status::push },
     Part { name: "step", title: "A model's step", push: push_steps },
     Part { name: "flags", title: "Red flags", push: flags::push },
@@ -177,6 +178,15 @@ fn push_steps(document: &mut Document, run: &ReportedRun) -> Vec<Value> {
     let steps = proofmark_analyze::steps(&run.records);
     steps.iter().for_each(|step| step::push(document, step));
     steps.iter().map(step::flat).collect()
+}
+
+fn push_scalings(document: &mut Document, run: &ReportedRun) -> Vec<Value> {
+    let scalings = proofmark_analyze::scalings(&run.records, &[]);
+    scaling::push(document, &scalings);
+    if !scalings.is_empty() {
+        document.note(scaling::how(&scalings));
+    }
+    scalings.iter().map(|scaling| json!(scaling)).collect()
 }
 
 /// `matmul f32, 2 threads`.

@@ -1,0 +1,241 @@
+//! `proofmark tune`: where one contender starts to pay along an axis, as a constant.
+
+use super::bench::settling;
+use super::{DEFAULT_SEED, StorePath, cap, here, shelf};
+use crate::exit;
+use crate::output::{Failure, Format, print, print_document, say};
+use crate::progress::Progress;
+use clap::{Args, ValueEnum};
+use proofmark_engine::{
+    Constants, Emit, EngineError, TuneRequest, USUAL, cached_tunings, facts, read_constants,
+    snippet, tune, tuned_unit, unix_seconds, usual_crossing, write_constants,
+};
+use proofmark_report::reports;
+use proofmark_schema::{Case, ContenderId};
+use std::path::PathBuf;
+
+/// Arguments of `tune`.
+#[derive(Args)]
+#[command(after_help = AFTER_HELP)]
+pub(crate) struct Tune {
+    /// Ops
+    #[arg(value_name = "OP", required_unless_present_any = ["all", "cached", "case"])]
+    ops: Vec<String>,
+    /// The usual crossings: attention, matmul, rope, softmax
+    #[arg(long, conflicts_with_all = ["ops", "case", "axis"])]
+    all: bool,
+    /// Show the crossings that are kept, and how often one saved a measurement
+    #[arg(long, conflicts_with_all = ["ops", "all", "case"])]
+    cached: bool,
+    /// The case whose axis is followed, as `softmax:f32[b=1,s=1,d=512]`
+    #[arg(long, conflicts_with = "ops")]
+    case: Option<String>,
+    /// The axis that is followed; the usual one by default
+    #[arg(long)]
+    axis: Option<String>,
+    /// The one that is compared with, and the one that may start to pay
+    #[arg(long, value_delimiter = ',', num_args = 1..=2,
+          default_values = ["native/simd", "native/parallel"])]
+    between: Vec<ContenderId>,
+    /// Threads both may use
+    #[arg(long, default_value_t = 2, value_parser = clap::value_parser!(u16).range(1..=256))]
+    threads: u16,
+    /// The smallest size looked at
+    #[arg(long, value_parser = clap::value_parser!(u64).range(1..))]
+    from: Option<u64>,
+    /// The greatest size looked at
+    #[arg(long, value_parser = clap::value_parser!(u64).range(1..))]
+    to: Option<u64>,
+    /// Races after the first look, at the most
+    #[arg(long, default_value_t = 10)]
+    races: usize,
+    /// Seconds after which no further trial of a race starts
+    #[arg(long, default_value_t = 3.0)]
+    seconds: f64,
+    /// Error rate of each race
+    #[arg(long, default_value_t = 0.01)]
+    alpha: f64,
+    /// Seconds to wait for a quiet machine before each race, at the most; 0 does not wait
+    #[arg(long, default_value_t = 5.0, value_name = "SECONDS", value_parser = settling)]
+    settle: f64,
+    /// A second a race, few races
+    #[arg(long, visible_alias = "fast")]
+    quick: bool,
+    /// Measure although an answer is kept
+    #[arg(long)]
+    fresh: bool,
+    /// Write constants to this file; those of other ops in it stay
+    #[arg(long, value_name = "FILE", default_value = "tuning.toml")]
+    out: PathBuf,
+    /// Print constants as source instead of a table
+    #[arg(long, value_enum)]
+    emit: Option<Language>,
+    /// Seed of inputs, layouts and orders
+    #[arg(long, default_value_t = DEFAULT_SEED)]
+    seed: u64,
+    #[command(flatten)]
+    store: StorePath,
+    /// How results are written
+    #[arg(long, value_enum, default_value_t = Format::Table)]
+    format: Format,
+    /// Say nothing while working
+    #[arg(long, short)]
+    quiet: bool,
+}
+
+const AFTER_HELP: &str = "\
+Both contenders are raced at sizes that are far apart, then between the two where the faster one
+changes. While it looks, our parallel kernels wake all threads whatever the size. The file is used
+by every command with PROOFMARK_TUNING=tuning.toml, and by a program that calls
+proofmark_ops::tuning::set.
+
+  proofmark tune softmax
+  proofmark tune softmax --axis s --between native/simd,native/parallel --threads 2 --to 65536
+  proofmark tune --all --emit c
+  proofmark tune matmul --axis m --between peer/openblas,native/simd --threads 1";
+
+/// A language that constants are written in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Language {
+    /// `pub const`.
+    Rust,
+    /// `#define`.
+    C,
+    /// `const`.
+    Go,
+}
+
+impl Tune {
+    pub(crate) fn run(&self) -> Result<u8, Failure> {
+        let store = self.store.open()?;
+        if self.cached {
+            let kept = cached_tunings(&store)?;
+            let now = unix_seconds();
+            let document = reports::kept_thresholds(&kept.crossings, kept.lookups, kept.hits, now);
+            print_document(self.format, &document)?;
+            return Ok(exit::PASS);
+        }
+        let requests = self.requests()?;
+        let (here, cap, progress) = (here()?, cap()?, Progress::new(self.quiet));
+        let mut constants = Constants::of(&facts(cap));
+        let mut crossings = Vec::new();
+        for request in &requests {
+            let crossing = tune(&here, &store, &progress, request)?;
+            constants.add(&crossing);
+            crossings.push(crossing);
+        }
+        progress.finish();
+        let new = !constants.ops.is_empty();
+        if new {
+            self.write(&mut constants)?;
+        }
+        match self.emit {
+            Some(language) => print(&snippet(&constants, language.into()))?,
+            None => print_document(self.format, &reports::threshold(&crossings, &tuned_unit))?,
+        }
+        if new && !self.quiet {
+            let path = self.out.display();
+            say(&format!("constants are in {path}: use them with PROOFMARK_TUNING={path}"));
+        }
+        Ok(exit::PASS)
+    }
+
+    fn requests(&self) -> Result<Vec<TuneRequest>, Failure> {
+        let ops: Vec<String> = match (&self.case, self.all) {
+            (Some(text), _) => {
+                let case: Case = text.parse().map_err(EngineError::from)?;
+                return Ok(vec![self.request(case, self.axis.as_deref(), (1, 1 << 16))?]);
+            }
+            (None, true) => USUAL.iter().map(|(op, ..)| (*op).to_owned()).collect(),
+            (None, false) => self.ops.clone(),
+        };
+        let one = |op: &String| {
+            let usual = usual_crossing(op)?;
+            self.request(usual.case, self.axis.as_deref().or(usual.axis), usual.range)
+        };
+        ops.iter().map(one).collect()
+    }
+
+    fn request(
+        &self,
+        case: Case,
+        axis: Option<&str>,
+        range: (u64, u64),
+    ) -> Result<TuneRequest, Failure> {
+        let usage = |message: String, hint: &str| Failure {
+            message,
+            hint: Some(hint.to_owned()),
+            code: exit::USAGE,
+        };
+        let Some(axis) = axis else {
+            let message = format!("nothing says which axis of {} is followed", case.op);
+            return Err(usage(message, "give `--axis s`; `proofmark list ops` shows the axes"));
+        };
+        let [base, other] = &self.between[..] else {
+            let message = "two contenders cross, not one".to_owned();
+            return Err(usage(message, "write `--between native/simd,native/parallel`"));
+        };
+        let range = (self.from.unwrap_or(range.0), self.to.unwrap_or(range.1));
+        if range.0 > range.1 {
+            let message = format!("--from {} is greater than --to {}", range.0, range.1);
+            return Err(usage(message, "turn them round"));
+        }
+        Ok(TuneRequest {
+            case,
+            axis: axis.to_owned(),
+            between: [base.clone(), other.clone()],
+            threads: usize::from(self.threads),
+            range,
+            races: if self.quick { self.races.min(4) } else { self.races },
+            seconds: if self.quick { self.seconds.min(1.0) } else { self.seconds },
+            alpha: self.alpha,
+            quiet_seconds: self.settle,
+            seed: self.seed,
+            is_fresh: self.fresh,
+            cap: cap()?,
+            shelf: shelf(),
+        })
+    }
+
+    /// Writes the constants beside those of other ops that the file has of this machine.
+    fn write(&self, constants: &mut Constants) -> Result<(), Failure> {
+        let path = &self.out;
+        if let Ok(text) = std::fs::read_to_string(path) {
+            match read_constants(&text) {
+                Ok(old) if old.machine == constants.machine => {
+                    for (op, tuned) in old.ops {
+                        constants.ops.entry(op).or_insert(tuned);
+                    }
+                }
+                Ok(old) => say(&format!(
+                    "note: {} was of the machine {}; it is replaced",
+                    path.display(),
+                    old.machine
+                )),
+                Err(error) => {
+                    return Err(Failure {
+                        message: format!(
+                            "{} is there and is no such file: {error}",
+                            path.display()
+                        ),
+                        hint: Some("give another with `--out FILE`".to_owned()),
+                        code: exit::USAGE,
+                    });
+                }
+            }
+        }
+        std::fs::write(path, write_constants(constants)).map_err(|error| {
+            Failure::environment(format!("cannot write {}: {error}", path.display()))
+        })
+    }
+}
+
+impl From<Language> for Emit {
+    fn from(language: Language) -> Emit {
+        match language {
+            Language::Rust => Emit::Rust,
+            Language::C => Emit::C,
+            Language::Go => Emit::Go,
+        }
+    }
+}

@@ -1,0 +1,163 @@
+//! Where the time of a proven contender goes: its worker is sampled while it runs.
+
+mod asm;
+mod symbols;
+
+pub use asm::{Inspected, inspect};
+
+use crate::admit::Admission;
+use crate::compare::{best_path, checked, knows};
+use crate::{EngineError, Listener};
+use proofmark_analyze::{Profile, Stack, profile as count};
+use proofmark_arena::{Arena, Batch, Sampler};
+use proofmark_gate::{Entrant, Seat};
+use proofmark_measure::{Clock, MonotonicClock, last_processor};
+use proofmark_peers::PeerShelf;
+use proofmark_schema::race::Trial;
+use proofmark_schema::{Cache, Case, ContenderId, Isa};
+use std::collections::BTreeMap;
+use symbols::Symbols;
+
+/// Nanoseconds of a batch between two looks at the samples.
+const BATCH_NS: f64 = 20e6;
+
+/// What to sample.
+#[derive(Clone, Debug)]
+pub struct ProfileRequest {
+    /// The case.
+    pub case: Case,
+    /// Who.
+    pub contender: ContenderId,
+    /// Threads it may use.
+    pub threads: usize,
+    /// Seconds of samples.
+    pub seconds: f64,
+    /// Samples a second of each thread.
+    pub hertz: u64,
+    /// Seed of the inputs.
+    pub seed: u64,
+    /// Highest path.
+    pub cap: Isa,
+    /// Where peers are.
+    pub shelf: PeerShelf,
+}
+
+/// Where the time of a contender goes.
+#[derive(Clone, Debug)]
+pub struct Profiled {
+    /// The case.
+    pub case: Case,
+    /// The contender on its path.
+    pub contender: ContenderId,
+    /// Functions, lines and stacks.
+    pub profile: Profile,
+    /// Nanoseconds of a call while it was sampled.
+    pub call_ns: f64,
+    /// Heap allocations of a call, and their bytes; native contenders only.
+    pub allocations: (f64, f64),
+}
+
+/// The samples of a run, by address.
+struct Sampled {
+    case: Case,
+    contender: ContenderId,
+    counts: BTreeMap<u64, u64>,
+    symbols: Symbols,
+    call_ns: f64,
+    allocations: (f64, f64),
+}
+
+/// Samples a contender on a case and says which functions and lines it was in.
+///
+/// # Errors
+/// If the case or contender is none, the contender is refused, or the kernel forbids sampling.
+pub fn profile(
+    arena: &Arena,
+    listener: &dyn Listener,
+    request: &ProfileRequest,
+) -> Result<Profiled, EngineError> {
+    let Sampled { case, contender, counts, mut symbols, call_ns, allocations } =
+        sample(arena, listener, request)?;
+    let stacks: Vec<Stack> = counts
+        .iter()
+        .map(|(&address, &samples)| Stack { frames: symbols.frames(address), samples })
+        .collect();
+    Ok(Profiled { case, contender, profile: count(&stacks), call_ns, allocations })
+}
+
+fn sample(
+    arena: &Arena,
+    listener: &dyn Listener,
+    request: &ProfileRequest,
+) -> Result<Sampled, EngineError> {
+    let (entry, case) = checked(std::slice::from_ref(&request.case), Cache::Hot)?.remove(0);
+    knows(entry, &request.contender, &request.shelf)?;
+    let who = best_path(entry, &request.contender, request.cap);
+    let mut admission = Admission::new(arena, request.seed, request.cap, listener);
+    let proven = admission.admit(entry, &case, &who, request.threads).map_err(|proof| {
+        let why = proof.refusal.map_or_else(String::new, |refusal| refusal.reason);
+        EngineError::Nothing(format!("{who} on {case}: {why}"))
+    })?;
+    let revealed = proven.reveal(request.seed);
+    let cpu = (request.threads == 1).then(last_processor);
+    let seat = Seat { cpu, ..Seat::default() };
+    let trial = Trial {
+        seed: request.seed,
+        operand_shift: 0,
+        environment_pad: 0,
+        heap_pad: 0,
+        mapping_pad: 0,
+    };
+    let failed = |why: String| EngineError::Nothing(format!("{who} on {case}: {why}"));
+    let mut entrant =
+        proven.enter(&trial, &revealed, &seat, None).map_err(|fault| failed(fault.to_string()))?;
+    let (counts, call_ns, allocations) = run(&mut entrant, request)?;
+    let maps = std::fs::read_to_string(format!("/proc/{}/maps", entrant.pid()))
+        .map_err(|error| EngineError::Sampling(error.to_string()))?;
+    if counts.is_empty() {
+        return Err(EngineError::Sampling("no sample was taken: give more --seconds".to_owned()));
+    }
+    let symbols = Symbols::of(&maps);
+    Ok(Sampled { contender: who, case, counts, symbols, call_ns, allocations })
+}
+
+type Counted = (BTreeMap<u64, u64>, f64, (f64, f64));
+
+/// Runs batches and takes the samples of every thread in between.
+fn run(entrant: &mut Entrant<'_>, request: &ProfileRequest) -> Result<Counted, EngineError> {
+    let mut batch = |calls: u32| {
+        let batch = Batch { calls, ..Batch::default() };
+        entrant.run(&batch).map_err(|fault| EngineError::Nothing(fault.to_string()))
+    };
+    // The first call starts threads; the second is one like all that follow.
+    batch(1)?;
+    let once = batch(1)?.wall_ns.max(1) as f64;
+    let calls = (BATCH_NS / once).clamp(1.0, 1e6) as u32;
+    let (clock, mut counts) = (MonotonicClock, BTreeMap::new());
+    let (mut made, mut wall, mut allocations, mut bytes) = (0u64, 0u64, 0u64, 0u64);
+    let mut samplers = samplers(entrant.pid(), request.hertz)?;
+    let start = clock.now_ns();
+    while (clock.now_ns() - start) as f64 / 1e9 < request.seconds {
+        let batch = Batch { calls, ..Batch::default() };
+        let ran = entrant.run(&batch).map_err(|fault| EngineError::Nothing(fault.to_string()))?;
+        made += u64::from(calls);
+        wall += ran.wall_ns;
+        allocations += u64::from(ran.allocations);
+        bytes += ran.allocated_bytes;
+        for sampler in &mut samplers {
+            for sample in sampler.take() {
+                *counts.entry(sample.address).or_default() += 1;
+            }
+        }
+    }
+    let per_call = |total: u64| total as f64 / made.max(1) as f64;
+    Ok((counts, per_call(wall), (per_call(allocations), per_call(bytes))))
+}
+
+/// One for each thread that the process has.
+fn samplers(pid: u32, hertz: u64) -> Result<Vec<Sampler>, EngineError> {
+    let refused = |error: std::io::Error| EngineError::Sampling(error.to_string());
+    let threads = std::fs::read_dir(format!("/proc/{pid}/task")).map_err(refused)?;
+    let numbers = threads.flatten().filter_map(|entry| entry.file_name().to_str()?.parse().ok());
+    numbers.map(|thread: u32| Sampler::open(thread, hertz).map_err(refused)).collect()
+}

@@ -1,0 +1,123 @@
+//! Crossings that were found before, by machine, program and question.
+
+use super::TuneRequest;
+use crate::EngineError;
+use proofmark_analyze::Crossing;
+use proofmark_schema::{Case, ContenderId};
+use proofmark_store::Store;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+use std::path::Path;
+
+const FILE: &str = "tuning.json";
+
+/// What is kept beside the runs of a store.
+#[derive(Clone, Debug, Default, Serialize, Deserialize)]
+struct Kept {
+    /// How often an answer was asked for, and was there.
+    lookups: u64,
+    hits: u64,
+    /// Answers by question.
+    crossings: BTreeMap<String, Crossing>,
+}
+
+/// The crossings of a store, and how often one of them saved a measurement.
+#[derive(Clone, Debug, Serialize)]
+pub struct CachedTuning {
+    /// All of them, whatever machine and program they are of.
+    pub crossings: Vec<Crossing>,
+    /// How often an answer was asked for.
+    pub lookups: u64,
+    /// How often it was there.
+    pub hits: u64,
+}
+
+/// The question: the machine, the program, and everything that changes the answer but luck.
+pub(super) fn key(
+    request: &TuneRequest,
+    case: &Case,
+    between: &[ContenderId; 2],
+    machine: &str,
+    program: &Path,
+) -> String {
+    let mut case = case.clone();
+    for (name, size) in &mut case.axes {
+        if *name == request.axis {
+            *size = 0;
+        }
+    }
+    let program = std::fs::read(program)
+        .map_or_else(|_| "?".to_owned(), |bytes| blake3::hash(&bytes).to_hex()[..12].to_owned());
+    let [base, other] = between;
+    let ((from, to), axis, threads) = (request.range, &request.axis, request.threads);
+    format!("{machine} {program} {case} {axis}={from}..{to} {base} {other} threads={threads}")
+}
+
+fn read(store: &Store) -> Result<Kept, EngineError> {
+    let bytes = store.read_file(FILE)?;
+    // A file that cannot be read costs a measurement, nothing more.
+    Ok(bytes.and_then(|bytes| serde_json::from_slice(&bytes).ok()).unwrap_or_default())
+}
+
+fn write(store: &Store, kept: &Kept) -> Result<(), EngineError> {
+    let bytes = serde_json::to_vec_pretty(kept).expect("crossings have only text as keys");
+    Ok(store.write_file(FILE, &bytes)?)
+}
+
+/// The answer, if it is there; the question is counted.
+pub(super) fn look_up(store: &Store, key: &str) -> Result<Option<Crossing>, EngineError> {
+    let mut kept = read(store)?;
+    let found = kept.crossings.get(key).cloned();
+    kept.lookups += 1;
+    kept.hits += u64::from(found.is_some());
+    write(store, &kept)?;
+    Ok(found)
+}
+
+/// Keeps an answer.
+pub(super) fn keep(store: &Store, key: String, crossing: &Crossing) -> Result<(), EngineError> {
+    let mut kept = read(store)?;
+    kept.crossings.insert(key, crossing.clone());
+    write(store, &kept)
+}
+
+/// What the store has.
+///
+/// # Errors
+/// If the store fails.
+pub fn cached_tunings(store: &Store) -> Result<CachedTuning, EngineError> {
+    let Kept { lookups, hits, crossings } = read(store)?;
+    Ok(CachedTuning { crossings: crossings.into_values().collect(), lookups, hits })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proofmark_analyze::Answer;
+
+    #[test]
+    fn an_answer_is_found_again_and_the_hit_rate_is_counted() {
+        let folder = tempfile::tempdir().unwrap();
+        let store = Store::open(folder.path()).unwrap();
+        assert_eq!(look_up(&store, "question").unwrap(), None);
+        let crossing = Crossing {
+            case: "softmax:f32[b=1,s=48,d=512]".parse().unwrap(),
+            axis: "s".to_owned(),
+            between: ["native/simd", "native/parallel"].map(|who| who.parse().unwrap()),
+            threads: 2,
+            range: (1, 64),
+            alpha: 0.01,
+            places: Vec::new(),
+            answer: Answer::AlwaysFaster,
+            constant: Some(7),
+            zones: Vec::new(),
+            run: "r".to_owned(),
+            made: 1,
+            is_cached: false,
+        };
+        keep(&store, "question".to_owned(), &crossing).unwrap();
+        assert_eq!(look_up(&store, "question").unwrap(), Some(crossing));
+        let cached = cached_tunings(&store).unwrap();
+        assert_eq!((cached.lookups, cached.hits, cached.crossings.len()), (2, 1, 1));
+    }
+}

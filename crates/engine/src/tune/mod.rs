@@ -1,0 +1,190 @@
+//! Where one contender starts to pay along an axis: a coarse look, then bisection over races.
+
+mod cache;
+mod constants;
+mod track;
+
+pub use cache::{CachedTuning, cached_tunings};
+pub use constants::{
+    Constants, Emit, Tuned, read_constants, set_constants, snippet, unit, write_constants,
+};
+
+use crate::compare::{best_path, checked, knows};
+use crate::limits::ceilings;
+use crate::{EngineError, Here, Listener, find_op};
+use proofmark_analyze::{Answer, Crossing};
+use proofmark_arena::Arena;
+use proofmark_contract::AxisRole;
+use proofmark_ops::tuning;
+use proofmark_peers::PeerShelf;
+use proofmark_schema::{Cache, Case, ContenderId, Family, Isa};
+use proofmark_store::Store;
+use track::Track;
+
+/// The budget of a plan whose items are places of an axis.
+pub(crate) const BUDGET: &str = "tune";
+
+/// A crossing to be found.
+#[derive(Clone, Debug)]
+pub struct TuneRequest {
+    /// The case whose axis is followed; its size along the axis does not matter.
+    pub case: Case,
+    /// The axis.
+    pub axis: String,
+    /// The one that is compared with, and the one that starts to pay.
+    pub between: [ContenderId; 2],
+    /// Threads both may use.
+    pub threads: usize,
+    /// Smallest and greatest size.
+    pub range: (u64, u64),
+    /// Races after the first look, at the most.
+    pub races: usize,
+    /// Seconds after which no further trial of a race starts.
+    pub seconds: f64,
+    /// Error rate of each race.
+    pub alpha: f64,
+    /// Seconds to wait for a quiet machine before each race, at the most; 0: not at all.
+    pub quiet_seconds: f64,
+    /// Seed of inputs, layouts and orders.
+    pub seed: u64,
+    /// Whether to measure although an answer is kept.
+    pub is_fresh: bool,
+    /// Highest path.
+    pub cap: Isa,
+    /// Where peers are.
+    pub shelf: PeerShelf,
+}
+
+/// The crossings that `--all` finds: op, case, axis, range.
+#[rustfmt::skip] // One line a crossing.
+pub const USUAL: &[(&str, &str, &str, (u64, u64))] = &[
+    ("attention", "attention:f32[b=1,h=8,kv=8,q=1,t=64,d=64]", "t", (1, 1024)),
+    ("matmul", "matmul:f32[b=1,m=1,n=128,k=128]", "m", (1, 512)),
+    ("rope", "rope:f32[b=1,s=1,h=8,d=64]", "s", (1, 512)),
+    ("softmax", "softmax:f32[b=1,s=1,d=256]", "s", (1, 1024)),
+];
+
+/// Finds a crossing, or gives the kept answer of this machine and program.
+///
+/// # Errors
+/// If the case, axis or contenders are none, a contender is refused, or the store fails.
+pub fn tune(
+    here: &Here,
+    store: &Store,
+    listener: &dyn Listener,
+    request: &TuneRequest,
+) -> Result<Crossing, EngineError> {
+    let (entry, case) = checked(std::slice::from_ref(&request.case), Cache::Hot)?.remove(0);
+    if case.size(&request.axis).is_none() {
+        let axes: Vec<&str> = case.axes.iter().map(|(name, _)| name.as_str()).collect();
+        let known = axes.join(", ");
+        let why = format!("`{}` has no axis `{}` (axes: {known})", entry.op.name(), request.axis);
+        return Err(EngineError::Nothing(why));
+    }
+    for who in &request.between {
+        knows(entry, who, &request.shelf)?;
+    }
+    let between = request.between.clone().map(|who| best_path(entry, &who, request.cap));
+    let facts = proofmark_machine::facts(request.cap);
+    let key = cache::key(request, &case, &between, &facts.fingerprint, &here.program);
+    if !request.is_fresh
+        && let Some(crossing) = cache::look_up(store, &key)?
+    {
+        return Ok(Crossing { is_cached: true, ..crossing });
+    }
+    let has_constant = between.iter().all(|who| who.family == Family::Native)
+        && entry.kernel(&between[1].name).is_some_and(|kernel| kernel.is_parallel())
+        && tuning::is_tunable(entry.op.name());
+    let ceilings = ceilings(store, &facts, request.cap, listener);
+    let mut track = Track::new(request, entry, case, between, ceilings, listener);
+    // With the threshold out of the way; else both would be the same code below it.
+    let always = arena(here, has_constant.then_some((entry.op.name(), 1)));
+    let (places, answer) = track.bisect(&always)?;
+    let constant = if has_constant { track.constant(&answer, &places) } else { None };
+    let zones = match constant {
+        None => Vec::new(),
+        Some(grain) => track.zones(&arena(here, Some((entry.op.name(), grain))), &answer)?,
+    };
+    let run = track.keep(store, &facts)?;
+    let mark = match &answer {
+        Answer::Once { crossing } => crossing.high,
+        _ => places.last().map_or(1, |place| place.at),
+    };
+    let crossing = Crossing {
+        case: track.at(mark),
+        axis: request.axis.clone(),
+        between: track.between,
+        threads: request.threads,
+        range: (places.first().map_or(1, |p| p.at), places.last().map_or(1, |p| p.at)),
+        alpha: request.alpha,
+        places,
+        answer,
+        constant,
+        zones,
+        run,
+        made: proofmark_machine::unix_seconds(),
+        is_cached: false,
+    };
+    cache::keep(store, key, &crossing)?;
+    Ok(crossing)
+}
+
+/// Workers whose kernels go parallel from this size of a part on.
+fn arena(here: &Here, constant: Option<(&str, usize)>) -> Arena {
+    let mut args = here.args.clone();
+    if let Some((op, grain)) = constant {
+        args.extend(["--tune".to_owned(), format!("{op}={grain}")]);
+    }
+    Arena::new(here.program.clone(), args.into_iter().map(Into::into).collect())
+}
+
+/// A crossing that is worth looking for.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Usual {
+    /// The case.
+    pub case: Case,
+    /// The axis to follow, if the op has an obvious one.
+    pub axis: Option<&'static str>,
+    /// Smallest and greatest size.
+    pub range: (u64, u64),
+}
+
+/// The crossing of an op that is looked for unless another is asked for: its usual one, or along
+/// its sequence with the op's own defaults.
+///
+/// # Errors
+/// If there is no such op.
+pub fn usual(op: &str) -> Result<Usual, EngineError> {
+    let entry = find_op(op)?;
+    match USUAL.iter().find(|(name, ..)| *name == op) {
+        Some((_, case, axis, range)) => {
+            Ok(Usual { case: case.parse()?, axis: Some(axis), range: *range })
+        }
+        None => {
+            let dtype = entry.op.dtypes()[0];
+            let case = proofmark_contract::complete_case(entry.op, &Case::new(op, dtype));
+            let mut axes = entry.op.axes().iter();
+            let along = axes.find(|axis| axis.role == AxisRole::Sequence);
+            let axis = along.map(|axis| axis.name);
+            Ok(Usual { case, axis, range: (1, 1 << 16) })
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn usual_crossings_fit_their_ops_and_have_a_constant() {
+        for (op, ..) in USUAL {
+            let Usual { case, axis, range } = usual(op).unwrap();
+            let (entry, case) = checked(&[case], Cache::Hot).unwrap().remove(0);
+            assert!(case.size(axis.unwrap()).is_some(), "{op}");
+            assert!(tuning::size(&case).is_some(), "{op}");
+            assert!(range.0 < range.1 && entry.kernel("parallel").is_some(), "{op}");
+        }
+        assert_eq!(usual("add").unwrap().axis, Some("s"));
+        assert!(usual("ad").is_err());
+    }
+}
