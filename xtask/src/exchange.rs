@@ -29,16 +29,10 @@ struct Place {
 
 /// Makes runs, exports them in every format and hands them to their readers.
 pub(crate) fn run(root: &Path, notes: &mut Notes) -> Result<(), Failure> {
-    check::cargo(root, &["build", "--quiet", "-p", "proofmark"], &[])?;
+    let proofmark = check::program(root)?;
     let workspace = metadata::read(root, &["--no-deps"])?;
-    let target = PathBuf::from(metadata::text(&workspace, "target_directory"));
-    let tools = target.join("exchange");
-    let place = Place {
-        proofmark: target.join("debug/proofmark"),
-        out: tools.join("out"),
-        store: tools.join("out/store"),
-        tools,
-    };
+    let tools = Path::new(metadata::text(&workspace, "target_directory")).join("exchange");
+    let place = Place { proofmark, out: tools.join("out"), store: tools.join("out/store"), tools };
     // Left from the last time; the first time there is nothing.
     let _ = std::fs::remove_dir_all(&place.out);
     std::fs::create_dir_all(&place.out).map_err(|error| format!("{error}"))?;

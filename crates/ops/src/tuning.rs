@@ -1,8 +1,8 @@
 //! When a kernel goes parallel: built-in constants, replaced once at start by tuned ones.
 //!
-//! A constant is the least size of one thread's part: a case whose size is twice a constant wakes
-//! two threads. `proofmark tune` finds constants for a machine and writes them to a file; a
-//! program reads the file as it likes and calls [`set`] before its first kernel.
+//! A constant is the size of one thread's part: a case that is larger wakes two threads, one that
+//! is larger than two parts a third. `proofmark tune` finds constants for a machine and writes them
+//! to a file; a program reads the file as it likes and calls [`set`] before its first kernel.
 
 use crate::{attention, find, matmul};
 use proofmark_schema::Case;
@@ -82,7 +82,7 @@ pub fn size(case: &Case) -> Option<usize> {
     }
 }
 
-/// The least size of a thread's part of `op`.
+/// The size of a thread's part of `op`.
 pub(crate) fn grain(op: &str, built_in: usize) -> usize {
     let Some(tuned) = TUNED.get() else { return built_in };
     tuned.iter().find(|(name, _)| name == op).map_or(built_in, |(_, grain)| *grain)
