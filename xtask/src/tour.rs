@@ -1,10 +1,10 @@
 //! The first five minutes, typed: `cargo xtask tour` records what they print in the docs.
 
 use std::fs::File;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::Command;
 
-use crate::{Failure, check, metadata};
+use crate::{Failure, check};
 
 /// One thing a new user types, and what for.
 struct Stop {
@@ -29,9 +29,24 @@ const STOPS: &[Stop] = &[
         code: 0,
     },
     Stop {
+        why: "What does it come to, and what is worth mending? (`report.html` is the whole page.)",
+        line: "proofmark report latest --only ranking --only status --html report.html",
+        code: 0,
+    },
+    Stop {
         why: "Is one of two really faster? The answer may be that nobody knows yet (code 5).",
         line: "proofmark compare native/scalar native/simd \
                --case 'rms_norm:f32[b=1,s=64,d=4096]' --quiet",
+        code: 0,
+    },
+    Stop {
+        why: "Does it gain from threads, and if not, why?",
+        line: "proofmark scale softmax --sweep 'b=1 s=512 d=1024' --dtype f32 --quiet",
+        code: 0,
+    },
+    Stop {
+        why: "Hold a change against rules, as a CI would.",
+        line: "proofmark init && proofmark check --base native/scalar --new native/simd --quiet",
         code: 0,
     },
     Stop { why: "A slip of the pen.", line: "proofmark bench rmsnorm", code: 2 },
@@ -75,17 +90,16 @@ Typed on a virtual machine with two processors; times are as they came.
 
 /// Types every line and writes the page.
 pub(crate) fn run(root: &Path) -> Result<(), Failure> {
-    check::cargo(root, &["build", "--quiet", "-p", "proofmark"], &[])?;
-    let workspace = metadata::read(root, &["--no-deps"])?;
-    let target = PathBuf::from(metadata::text(&workspace, "target_directory"));
-    let folder = target.join("tour");
+    let program = check::program(root)?;
+    let programs = program.parent().unwrap_or(root);
+    let folder = programs.join("tour");
     // Left from the last time; the first time there is nothing.
     let _ = std::fs::remove_dir_all(&folder);
     std::fs::create_dir_all(&folder).map_err(|error| format!("{}: {error}", folder.display()))?;
     let mut page = OPENING.to_owned();
     for stop in STOPS {
         println!("$ {}", stop.line);
-        let said = typed(&target.join("debug"), &folder, stop)?;
+        let said = typed(programs, &folder, stop)?;
         page += &format!("\n{}\n\n```console\n$ {}\n{said}```\n", stop.why, stop.line);
     }
     std::fs::write(root.join(PAGE), page).map_err(|error| format!("{PAGE}: {error}"))?;
@@ -112,7 +126,8 @@ fn typed(programs: &Path, folder: &Path, stop: &Stop) -> Result<String, Failure>
         .map_err(|error| format!("sh: {error}"))?;
     let said = std::fs::read_to_string(&log).map_err(|error| format!("{error}"))?;
     // A busy machine may leave a comparison undecided, which is an answer too.
-    let is_undecided = stop.line.contains("compare") && status.code() == Some(5);
+    let is_race = ["compare", "check"].iter().any(|word| stop.line.contains(word));
+    let is_undecided = is_race && status.code() == Some(5);
     if status.code() != Some(stop.code) && !is_undecided {
         return Err(format!("`{}` ended with {status}:\n{said}", stop.line));
     }

@@ -12,7 +12,7 @@ const GROUPS: &[(&str, &[&str])] = &[
     ("Prove and measure", &["prove", "bench", "compare", "check", "scale", "tune", "repro"]),
     (
         "Read, keep and exchange results",
-        &["report", "export", "import", "merge", "replay", "baseline", "history"],
+        &["report", "export", "import", "merge", "replay", "baseline"],
     ),
     ("Look inside", &["profile", "asm", "trace", "costs"]),
     ("This machine and this tool", &["doctor", "machine", "peers", "selftest", "init"]),
@@ -86,7 +86,7 @@ fn in_store() -> String {
     });
     format!(
         "In {}: {}. The newest run is {newest}{age}:\n  \
-         proofmark export latest --to csv --out -",
+         proofmark report latest",
         root.display(),
         parts.join(", ")
     )

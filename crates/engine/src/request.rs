@@ -36,3 +36,25 @@ pub struct Request {
     /// Where peers are.
     pub shelf: PeerShelf,
 }
+
+impl Request {
+    /// Asks for nothing yet: what names cases alone fills in.
+    pub fn of_cases(cap: Isa, shelf: PeerShelf) -> Request {
+        Request {
+            ops: Vec::new(),
+            dtypes: Vec::new(),
+            sweep: None,
+            size: None,
+            suite: "standard".to_owned(),
+            attrs: Vec::new(),
+            with: String::new(),
+            threads: Vec::new(),
+            caches: Vec::new(),
+            pages: Vec::new(),
+            seed: 0,
+            quick: false,
+            cap,
+            shelf,
+        }
+    }
+}

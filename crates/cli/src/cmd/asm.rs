@@ -40,7 +40,7 @@ impl Asm {
                 code: exit::USAGE,
             });
         }
-        let progress = Progress::new(self.what.quiet);
+        let progress = Progress::new(self.what.shown.quiet);
         let inspected = inspect(&arena()?, &progress, &request)?;
         progress.finish();
         let document = reports::asm(&InspectedCode {
@@ -51,7 +51,7 @@ impl Asm {
             widest: inspected.widest,
             samples: inspected.samples,
         });
-        print_document(self.what.format, &document)?;
+        print_document(self.what.shown.format, &document)?;
         Ok(if inspected.is_kept() { exit::PASS } else { exit::INTEGRITY })
     }
 }

@@ -1,9 +1,9 @@
 //! `proofmark bench`: proven contenders side by side.
 
 use super::list::{What, list};
-use super::{DEFAULT_SEED, StorePath, arena, cap, shard, shelf};
+use super::{DEFAULT_SEED, Shown, StorePath, arena, cap, shard, shelf};
 use crate::exit;
-use crate::output::{Failure, Format, print_document, say};
+use crate::output::{Failure, print_document, say};
 use crate::progress::Progress;
 use clap::Args;
 use proofmark_engine::{Request, SIZES, Shard, Store, Sweep, exit_severity, findings, plan};
@@ -73,12 +73,8 @@ pub(crate) struct Bench {
     list_sizes: bool,
     #[command(flatten)]
     store: StorePath,
-    /// How results are written
-    #[arg(long, value_enum, default_value_t = Format::Table)]
-    format: Format,
-    /// Say nothing while working
-    #[arg(long, short)]
-    quiet: bool,
+    #[command(flatten)]
+    shown: Shown,
 }
 
 impl Bench {
@@ -89,10 +85,10 @@ impl Bench {
                 (false, true) => Some(What::Sizes),
                 _ => None,
             };
-            return list(what, None, self.format);
+            return list(what, None, self.shown.format);
         }
         let cap = cap()?;
-        let progress = Progress::new(self.quiet);
+        let progress = Progress::new(self.shown.quiet);
         let plan = match self.resume {
             Some(_) => None,
             None => Some(plan(&self.request(cap))?),
@@ -101,7 +97,7 @@ impl Bench {
             && let Some(plan) = &plan
         {
             let part = self.shard.map(|shard| shard.part(plan));
-            print_document(self.format, &reports::plan(part.as_ref().unwrap_or(plan)))?;
+            print_document(self.shown.format, &reports::plan(part.as_ref().unwrap_or(plan)))?;
             return Ok(exit::PASS);
         }
         let store = Store::open(&self.store.store).map_err(proofmark_engine::EngineError::from)?;
@@ -124,8 +120,8 @@ impl Bench {
         progress.finish();
         let findings = findings(&records);
         let absent = plan.as_ref().map_or(&[][..], |plan| &plan.absent);
-        print_document(self.format, &reports::bench(&records, &findings, absent))?;
-        if !self.quiet {
+        print_document(self.shown.format, &reports::bench(&records, &findings, absent))?;
+        if !self.shown.quiet {
             let folder = store.runs().join(&run);
             say(&format!("run {run} is kept in {}", folder.display()));
         }

@@ -154,18 +154,8 @@ impl Check {
             all.extend(cases(&Request {
                 ops: project.ops.clone(),
                 dtypes: project.dtypes.clone(),
-                sweep: None,
-                size: None,
                 suite: project.suite.clone().unwrap_or_else(|| "standard".to_owned()),
-                attrs: Vec::new(),
-                with: String::new(),
-                threads: Vec::new(),
-                caches: Vec::new(),
-                pages: Vec::new(),
-                seed: self.seed,
-                quick: false,
-                cap,
-                shelf: shelf(),
+                ..Request::of_cases(cap, shelf())
             })?);
         }
         if all.is_empty() {

@@ -1,9 +1,9 @@
 //! `proofmark compare`: which of two arms is faster, decided for each case.
 
 use super::bench::{attribute, settling};
-use super::{DEFAULT_SEED, RepoPath, StorePath, arm, cap, here, shelf};
+use super::{DEFAULT_SEED, RepoPath, Shown, StorePath, arm, cap, here, shelf};
 use crate::exit;
-use crate::output::{Failure, Format, print_document, say};
+use crate::output::{Failure, print_document, say};
 use crate::progress::Progress;
 use clap::Args;
 use proofmark_engine::{
@@ -78,12 +78,8 @@ pub(crate) struct Compare {
     repo: RepoPath,
     #[command(flatten)]
     store: StorePath,
-    /// How results are written
-    #[arg(long, value_enum, default_value_t = Format::Table)]
-    format: Format,
-    /// Say nothing while working
-    #[arg(long, short)]
-    quiet: bool,
+    #[command(flatten)]
+    shown: Shown,
 }
 
 const AFTER_HELP: &str = "\
@@ -114,7 +110,7 @@ impl Compare {
             cap,
             shelf: shelf(),
         };
-        let progress = Progress::new(self.quiet);
+        let progress = Progress::new(self.shown.quiet);
         let store = self.store.open()?;
         let here = here()?;
         let programs =
@@ -128,8 +124,8 @@ impl Compare {
             run: compared.run.clone(),
             notes: compared.notes,
         };
-        print_document(self.format, &reports::compare(&arms, &compared.decisions))?;
-        if let (Some(run), false) = (&compared.run, self.quiet) {
+        print_document(self.shown.format, &reports::compare(&arms, &compared.decisions))?;
+        if let (Some(run), false) = (&compared.run, self.shown.quiet) {
             say(&format!("run {run} is kept in {}", store.runs().join(run).display()));
         }
         Ok(exit::of_decision(compared.severity))
@@ -150,14 +146,7 @@ impl Compare {
                 size: self.size.clone(),
                 suite: self.suite.clone().unwrap_or_else(|| "standard".to_owned()),
                 attrs: self.attr.clone(),
-                with: String::new(),
-                threads: Vec::new(),
-                caches: Vec::new(),
-                pages: Vec::new(),
-                seed: self.seed,
-                quick: false,
-                cap,
-                shelf: shelf(),
+                ..Request::of_cases(cap, shelf())
             })?);
         }
         let is_run = |arm: &Arm| matches!(arm.source, Source::Run(_));

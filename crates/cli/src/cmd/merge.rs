@@ -1,8 +1,8 @@
 //! `proofmark merge`: the shards of a plan as one run.
 
-use super::StorePath;
+use super::{Shown, StorePath};
 use crate::exit;
-use crate::output::{Failure, Format, print_document, say};
+use crate::output::{Failure, print_document, say};
 use clap::Args;
 use proofmark_engine::{EngineError, exit_severity, findings, merge};
 use proofmark_report::reports;
@@ -15,12 +15,8 @@ pub(crate) struct Merge {
     runs: Vec<String>,
     #[command(flatten)]
     store: StorePath,
-    /// How results are written
-    #[arg(long, value_enum, default_value_t = Format::Table)]
-    format: Format,
-    /// Say nothing while working
-    #[arg(long, short)]
-    quiet: bool,
+    #[command(flatten)]
+    shown: Shown,
 }
 
 impl Merge {
@@ -30,8 +26,8 @@ impl Merge {
         let run = store.load(&merged.run).map_err(EngineError::from)?;
         let records: Vec<_> = run.records().cloned().collect();
         let findings = findings(&records);
-        print_document(self.format, &reports::bench(&records, &findings, &run.plan.absent))?;
-        if !self.quiet {
+        print_document(self.shown.format, &reports::bench(&records, &findings, &run.plan.absent))?;
+        if !self.shown.quiet {
             let folder = store.runs().join(&merged.run);
             say(&format!(
                 "run {} with {} items is kept in {}",

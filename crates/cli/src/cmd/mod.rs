@@ -29,7 +29,7 @@ pub(crate) mod worker;
 pub(crate) mod workload;
 
 use crate::exit;
-use crate::output::{Failure, env};
+use crate::output::{Failure, Format, env};
 use proofmark_engine::{
     Arena, Arm, Constants, EngineError, Here, PeerShelf, Shard, Store, isa_cap, read_constants,
 };
@@ -111,6 +111,17 @@ fn arm(text: &str) -> Result<Arm, String> {
 /// Reads a shard.
 fn shard(text: &str) -> Result<Shard, String> {
     text.parse().map_err(|error| with_hint(&error))
+}
+
+/// How a command that works for a while shows itself.
+#[derive(clap::Args)]
+pub(crate) struct Shown {
+    /// How results are written
+    #[arg(long, value_enum, default_value_t = Format::Table)]
+    format: Format,
+    /// Say nothing while working
+    #[arg(long, short)]
+    quiet: bool,
 }
 
 /// Where revisions come from.

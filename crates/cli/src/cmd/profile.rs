@@ -1,8 +1,8 @@
 //! `proofmark profile`: where the time of a contender goes.
 
-use super::{DEFAULT_SEED, arena, cap, shelf};
+use super::{DEFAULT_SEED, Shown, arena, cap, shelf};
 use crate::exit;
-use crate::output::{Failure, Format, print_document, say};
+use crate::output::{Failure, print_document, say};
 use crate::progress::Progress;
 use clap::Args;
 use proofmark_engine::{EngineError, ProfileRequest, Request, cases, profile};
@@ -55,12 +55,8 @@ pub(super) struct What {
     /// Seed of the inputs
     #[arg(long, default_value_t = DEFAULT_SEED)]
     seed: u64,
-    /// How results are written
-    #[arg(long, value_enum, default_value_t = Format::Table)]
-    pub(super) format: Format,
-    /// Say nothing while working
-    #[arg(long, short)]
-    pub(super) quiet: bool,
+    #[command(flatten)]
+    pub(super) shown: Shown,
 }
 
 impl What {
@@ -95,18 +91,8 @@ impl What {
         let request = Request {
             ops: op.map(str::to_owned).into_iter().collect(),
             dtypes: vec![DType::F32],
-            sweep: None,
             size: Some("medium".to_owned()),
-            suite: "standard".to_owned(),
-            attrs: Vec::new(),
-            with: String::new(),
-            threads: Vec::new(),
-            caches: Vec::new(),
-            pages: Vec::new(),
-            seed: self.seed,
-            quick: false,
-            cap,
-            shelf: shelf(),
+            ..Request::of_cases(cap, shelf())
         };
         let cases = cases(&request)?;
         Ok(cases.into_iter().next().expect("a named size is at least one case"))
@@ -122,7 +108,7 @@ fn seconds(text: &str) -> Result<f64, String> {
 impl Profile {
     pub(crate) fn run(&self) -> Result<u8, Failure> {
         let request = self.what.request(None, self.contender.clone())?;
-        let progress = Progress::new(self.what.quiet);
+        let progress = Progress::new(self.what.shown.quiet);
         let profiled = profile(&arena()?, &progress, &request)?;
         progress.finish();
         let of = ProfiledCase {
@@ -132,7 +118,7 @@ impl Profile {
             allocations: profiled.allocations,
         };
         let document = reports::profile(&of, &profiled.profile);
-        print_document(self.what.format, &document)?;
+        print_document(self.what.shown.format, &document)?;
         if let Some(path) = &self.flame {
             write(path, &reports::flame_graph(&document.title, &profiled.profile))?;
         }
@@ -140,7 +126,7 @@ impl Profile {
             write(path, &reports::folded(&profiled.profile))?;
         }
         for path in [&self.flame, &self.folded].into_iter().flatten() {
-            if !self.what.quiet {
+            if !self.what.shown.quiet {
                 say(&format!("written to {}", path.display()));
             }
         }

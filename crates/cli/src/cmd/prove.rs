@@ -1,8 +1,8 @@
 //! `proofmark prove`: kernels through the gate.
 
-use super::{DEFAULT_SEED, StorePath, arena, cap, here, shard, shelf};
+use super::{DEFAULT_SEED, Shown, StorePath, arena, cap, here, shard, shelf};
 use crate::exit;
-use crate::output::{Failure, Format, print_document};
+use crate::output::{Failure, print_document};
 use crate::progress::Progress;
 use clap::Args;
 use proofmark_engine::{Certified, ProveRequest, Shard, keep_proofs, prove_shard};
@@ -36,12 +36,8 @@ pub(crate) struct Prove {
     shard: Option<Shard>,
     #[command(flatten)]
     store: StorePath,
-    /// How results are written
-    #[arg(long, value_enum, default_value_t = Format::Table)]
-    format: Format,
-    /// Say nothing while working
-    #[arg(long, short)]
-    quiet: bool,
+    #[command(flatten)]
+    shown: Shown,
 }
 
 impl Prove {
@@ -55,13 +51,13 @@ impl Prove {
             cap: cap()?,
             shelf: shelf(),
         };
-        let progress = Progress::new(self.quiet);
+        let progress = Progress::new(self.shown.quiet);
         let shard = self.shard.unwrap_or(Shard::WHOLE);
         let certified = prove_shard(&arena()?, &request, shard, &progress)?;
         progress.finish();
         keep_proofs(&self.store.open()?, &here()?.program, &request.shelf, &certified)?;
         let rows: Vec<ProveRow> = certified.iter().filter_map(row).collect();
-        print_document(self.format, &reports::prove(&rows))?;
+        print_document(self.shown.format, &reports::prove(&rows))?;
         Ok(exit::of_outcomes(certified.iter().map(|certified| certified.outcome)))
     }
 }

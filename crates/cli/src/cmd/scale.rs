@@ -1,9 +1,9 @@
 //! `proofmark scale`: how speed grows with threads, how well, and what ends it.
 
 use super::bench::{attribute, settling};
-use super::{DEFAULT_SEED, StorePath, arena, cap, shelf};
+use super::{DEFAULT_SEED, Shown, StorePath, arena, cap, shelf};
 use crate::exit;
-use crate::output::{Failure, Format, print_document, say};
+use crate::output::{Failure, print_document, say};
 use crate::progress::Progress;
 use clap::Args;
 use proofmark_engine::{
@@ -61,12 +61,8 @@ pub(crate) struct Scale {
     seed: u64,
     #[command(flatten)]
     store: StorePath,
-    /// How results are written
-    #[arg(long, value_enum, default_value_t = Format::Table)]
-    format: Format,
-    /// Say nothing while working
-    #[arg(long, short)]
-    quiet: bool,
+    #[command(flatten)]
+    shown: Shown,
 }
 
 const AFTER_HELP: &str = "\
@@ -109,7 +105,7 @@ impl Scale {
         let store = self.store.open()?;
         if let Some(run) = &self.run {
             let (id, scalings) = scale_of_run(&store, run)?;
-            print_document(self.format, &reports::scaling(&id, None, &scalings))?;
+            print_document(self.shown.format, &reports::scaling(&id, None, &scalings))?;
             return Ok(exit::PASS);
         }
         let cap = cap()?;
@@ -124,7 +120,7 @@ impl Scale {
             cap,
             shelf: shelf(),
         };
-        let progress = Progress::new(self.quiet);
+        let progress = Progress::new(self.shown.quiet);
         let scaled = scale(&arena()?, &store, &progress, &request)?;
         progress.finish();
         let mut document = reports::scaling(&scaled.run, Some(&scaled.affinity), &scaled.scalings);
@@ -138,8 +134,8 @@ impl Scale {
                 document.note(finding.claim.clone());
             }
         }
-        print_document(self.format, &document)?;
-        if !self.quiet {
+        print_document(self.shown.format, &document)?;
+        if !self.shown.quiet {
             let folder = store.runs().join(&scaled.run);
             say(&format!("run {} is kept in {}", scaled.run, folder.display()));
         }
@@ -165,16 +161,8 @@ impl Scale {
             dtypes: self.dtype.clone(),
             sweep: self.sweep.clone(),
             size: Some(self.size.clone()),
-            suite: "standard".to_owned(),
             attrs: self.attr.clone(),
-            with: String::new(),
-            threads: Vec::new(),
-            caches: Vec::new(),
-            pages: Vec::new(),
-            seed: self.seed,
-            quick: self.quick,
-            cap,
-            shelf: shelf(),
+            ..Request::of_cases(cap, shelf())
         })?)
     }
 }

@@ -1,8 +1,8 @@
 //! `proofmark selftest`: the tool proves itself on this machine.
 
-use super::{DEFAULT_SEED, arena, cap};
+use super::{DEFAULT_SEED, Shown, arena, cap};
 use crate::exit;
-use crate::output::{Failure, Format, print_document};
+use crate::output::{Failure, print_document};
 use crate::progress::Progress;
 use clap::{Args, Subcommand};
 use proofmark_engine::{
@@ -34,12 +34,8 @@ struct Gate {
     /// How many seeds each is tried with
     #[arg(long, default_value_t = 3, value_parser = clap::value_parser!(u64).range(1..=1000))]
     seeds: u64,
-    /// How results are written
-    #[arg(long, value_enum, default_value_t = Format::Table)]
-    format: Format,
-    /// Say nothing while working
-    #[arg(long, short)]
-    quiet: bool,
+    #[command(flatten)]
+    shown: Shown,
 }
 
 #[derive(Args)]
@@ -66,12 +62,8 @@ struct Timing {
     /// Seed of inputs, layouts and orders
     #[arg(long, default_value_t = DEFAULT_SEED)]
     seed: u64,
-    /// How results are written
-    #[arg(long, value_enum, default_value_t = Format::Table)]
-    format: Format,
-    /// Say nothing while working
-    #[arg(long, short)]
-    quiet: bool,
+    #[command(flatten)]
+    shown: Shown,
 }
 
 impl Selftest {
@@ -85,7 +77,7 @@ impl Selftest {
 
 impl Timing {
     fn run(&self) -> Result<u8, Failure> {
-        let progress = Progress::new(self.quiet);
+        let progress = Progress::new(self.shown.quiet);
         let request = TimingRequest {
             comparisons: usize::from(self.comparisons),
             classes: self.classes.clone(),
@@ -102,18 +94,18 @@ impl Timing {
             false => loop_overheads(&arena, self.seed, cap()?, &progress)?,
         };
         progress.finish();
-        print_document(self.format, &reports::timing(&comparisons, &overheads))?;
+        print_document(self.shown.format, &reports::timing(&comparisons, &overheads))?;
         Ok(exit::PASS)
     }
 }
 
 impl Gate {
     fn run(&self) -> Result<u8, Failure> {
-        let progress = Progress::new(self.quiet);
+        let progress = Progress::new(self.shown.quiet);
         let test = selftest_gate(&arena()?, &self.ops, self.seeds, cap()?, &progress)?;
         progress.finish();
         let rows: Vec<SelftestRow> = test.ops.iter().map(row).collect();
-        print_document(self.format, &reports::selftest(&rows))?;
+        print_document(self.shown.format, &reports::selftest(&rows))?;
         Ok(if test.passed() { exit::PASS } else { exit::INCORRECT })
     }
 }

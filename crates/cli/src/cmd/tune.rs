@@ -1,9 +1,9 @@
 //! `proofmark tune`: where one contender starts to pay along an axis, as a constant.
 
 use super::bench::settling;
-use super::{DEFAULT_SEED, StorePath, cap, here, shelf};
+use super::{DEFAULT_SEED, Shown, StorePath, cap, here, shelf};
 use crate::exit;
-use crate::output::{Failure, Format, print, print_document, say};
+use crate::output::{Failure, print, print_document, say};
 use crate::progress::Progress;
 use clap::{Args, ValueEnum};
 use proofmark_engine::{
@@ -75,12 +75,8 @@ pub(crate) struct Tune {
     seed: u64,
     #[command(flatten)]
     store: StorePath,
-    /// How results are written
-    #[arg(long, value_enum, default_value_t = Format::Table)]
-    format: Format,
-    /// Say nothing while working
-    #[arg(long, short)]
-    quiet: bool,
+    #[command(flatten)]
+    shown: Shown,
 }
 
 const AFTER_HELP: &str = "\
@@ -112,11 +108,11 @@ impl Tune {
             let kept = cached_tunings(&store)?;
             let now = unix_seconds();
             let document = reports::kept_thresholds(&kept.crossings, kept.lookups, kept.hits, now);
-            print_document(self.format, &document)?;
+            print_document(self.shown.format, &document)?;
             return Ok(exit::PASS);
         }
         let requests = self.requests()?;
-        let (here, cap, progress) = (here()?, cap()?, Progress::new(self.quiet));
+        let (here, cap, progress) = (here()?, cap()?, Progress::new(self.shown.quiet));
         let mut constants = Constants::of(&facts(cap));
         let mut crossings = Vec::new();
         for request in &requests {
@@ -131,9 +127,11 @@ impl Tune {
         }
         match self.emit {
             Some(language) => print(&snippet(&constants, language.into()))?,
-            None => print_document(self.format, &reports::threshold(&crossings, &tuned_unit))?,
+            None => {
+                print_document(self.shown.format, &reports::threshold(&crossings, &tuned_unit))?;
+            }
         }
-        if new && !self.quiet {
+        if new && !self.shown.quiet {
             let path = self.out.display();
             say(&format!("constants are in {path}: use them with PROOFMARK_TUNING={path}"));
         }

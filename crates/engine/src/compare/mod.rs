@@ -10,7 +10,7 @@ use crate::admit::Admission;
 use crate::artefact::Programs;
 use crate::limits::ceilings;
 use crate::plan::inapplicable;
-use crate::{Arm, EngineError, Roster, Source, find_op, nearest};
+use crate::{Arm, EngineError, Roster, Source, check_contender, find_op, nearest};
 use bout::{Bout, Lap};
 use family::{third_round, two_rounds};
 use proofmark_analyze::policy::Open;
@@ -200,31 +200,10 @@ fn known(
 ) -> Result<(), EngineError> {
     for (arm, who) in arms.iter().zip(who) {
         if arm.source == Source::Here || who.family == Family::Peer {
-            cases.iter().try_for_each(|(entry, _)| knows(entry, who, shelf))?;
+            cases.iter().try_for_each(|(entry, _)| check_contender(entry, who, shelf))?;
         }
     }
     Ok(())
-}
-
-/// A kernel must be one of the op, a peer must be on this machine.
-pub(crate) fn knows(
-    entry: &Entry,
-    who: &ContenderId,
-    shelf: &PeerShelf,
-) -> Result<(), EngineError> {
-    match who.family {
-        Family::Peer => present(shelf, &who.name),
-        Family::Native if entry.kernel(&who.name).is_none() => {
-            let names: Vec<&str> = entry.kernels.iter().map(|kernel| kernel.name()).collect();
-            Err(EngineError::UnknownKernel {
-                op: entry.op.name().to_owned(),
-                name: who.name.clone(),
-                nearest: nearest(&who.name, &names).map(str::to_owned),
-                known: names.join(", "),
-            })
-        }
-        _ => Ok(()),
-    }
 }
 
 /// The peer must be one, and be on this machine.

@@ -6,8 +6,8 @@ mod symbols;
 pub use asm::{Inspected, inspect};
 
 use crate::admit::Admission;
-use crate::compare::{best_path, checked, knows};
-use crate::{EngineError, Listener};
+use crate::compare::{best_path, checked};
+use crate::{EngineError, Listener, check_contender};
 use proofmark_analyze::{Profile, Stack, profile as count};
 use proofmark_arena::{Arena, Batch, Sampler};
 use proofmark_gate::{Entrant, Seat};
@@ -91,7 +91,7 @@ fn sample(
     request: &ProfileRequest,
 ) -> Result<Sampled, EngineError> {
     let (entry, case) = checked(std::slice::from_ref(&request.case), Cache::Hot)?.remove(0);
-    knows(entry, &request.contender, &request.shelf)?;
+    check_contender(entry, &request.contender, &request.shelf)?;
     let who = best_path(entry, &request.contender, request.cap);
     let mut admission = Admission::new(arena, request.seed, request.cap, listener);
     let proven = admission.admit(entry, &case, &who, request.threads).map_err(|proof| {

@@ -9,9 +9,9 @@ pub use constants::{
     Constants, Emit, Tuned, read_constants, set_constants, snippet, unit, write_constants,
 };
 
-use crate::compare::{best_path, checked, knows};
+use crate::compare::{best_path, checked};
 use crate::limits::ceilings;
-use crate::{EngineError, Here, Listener, find_op};
+use crate::{EngineError, Here, Listener, check_contender, find_op};
 use proofmark_analyze::{Answer, Crossing};
 use proofmark_arena::Arena;
 use proofmark_contract::AxisRole;
@@ -82,7 +82,7 @@ pub fn tune(
         return Err(EngineError::Nothing(why));
     }
     for who in &request.between {
-        knows(entry, who, &request.shelf)?;
+        check_contender(entry, who, &request.shelf)?;
     }
     let between = request.between.clone().map(|who| best_path(entry, &who, request.cap));
     let facts = proofmark_machine::facts(request.cap);
