@@ -65,12 +65,26 @@ fn equal_wins_are_nobodys_lead() {
 #[test]
 fn every_part_is_there_and_can_be_asked_for_alone() {
     let all = text(&run(&[sample()], &[]), "term");
-    for part in PARTS.iter().filter(|part| part.name != "step") {
+    for part in PARTS.iter().filter(|part| !["step", "scaling"].contains(&part.name)) {
         assert!(all.contains(&format!("== {} ==", part.title)), "{}", part.name);
         let alone = text(&run(&[sample()], &[part.name.to_owned()]), "term");
         assert_eq!(alone.matches("\n== ").count(), 1, "{}", part.name);
     }
     assert!(!all.contains("A model's step"), "a part without content has no heading");
+}
+
+#[test]
+fn several_thread_counts_become_a_table_and_a_line() {
+    let mut sample = sample();
+    let more: Vec<Record> = (sample.records.iter())
+        .map(|record| Record { threads: 2, item: record.item + 1000, ..record.clone() })
+        .collect();
+    sample.records.extend(more);
+    let document = run(&[sample], &["scaling".to_owned()]);
+    assert_eq!(document.plots().count(), 1);
+    let all = text(&document, "term");
+    assert!(all.contains("== By threads ==") && all.contains("sequential: "), "{all}");
+    assert!(!document.data["scaling"].as_array().unwrap().is_empty());
 }
 
 #[test]
