@@ -30,6 +30,19 @@ pub struct Between {
     pub is_faster: bool,
 }
 
+/// A gain that is shown to be at least this is worth a thread at once.
+const CLEAR_GAIN: f64 = 1.1;
+
+impl Between {
+    /// The size from which on the second is worth taking: the first at which it was shown to pay
+    /// if it pays clearly there, else twice that. What waking a thread costs changes by a quarter
+    /// with what ran before, so that a gain of some per cent today is a loss tomorrow.
+    pub fn worth(&self, spots: &[Spot]) -> u64 {
+        let is_clear = |spot: &Spot| spot.at == self.high && spot.ratio.high <= 1.0 / CLEAR_GAIN;
+        if spots.iter().any(is_clear) { self.high } else { 2 * self.high }
+    }
+}
+
 /// Where two contenders cross.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "answer", rename_all = "snake_case")]
@@ -183,6 +196,14 @@ mod tests {
     use super::*;
 
     /// A place where the second takes `ratio` of the first's time, known to ±2 %.
+    #[test]
+    fn a_small_gain_is_worth_it_from_twice_its_size_on() {
+        let between = Between { low: 5, high: 8, is_faster: true };
+        assert_eq!(between.worth(&[place(4, 1.3), place(8, 0.5)]), 8);
+        assert_eq!(between.worth(&[place(4, 0.5), place(8, 0.98)]), 16);
+        assert_eq!(between.worth(&[]), 16);
+    }
+
     fn place(at: u64, ratio: f64) -> Spot {
         let (low, high) = (0.98 * ratio, 1.02 * ratio);
         let verdict = match (low, high) {

@@ -103,7 +103,9 @@ pub fn tune(
     let constant = if has_constant { track.constant(&answer, &places) } else { None };
     let zones = match constant {
         None => Vec::new(),
-        Some(grain) => track.zones(&arena(here, Some((entry.op.name(), grain))), &answer)?,
+        Some(grain) => {
+            track.zones(&arena(here, Some((entry.op.name(), grain))), &answer, &places)?
+        }
     };
     let run = track.keep(store, &facts)?;
     let mark = match &answer {

@@ -174,15 +174,15 @@ impl<'a> Track<'a> {
         Ok(Some(place))
     }
 
-    /// The constant that keeps to one thread what was not shown to pay: a little below the first
-    /// size that was, because kernels cut by rows.
+    /// The constant that keeps to one thread what was not shown to be worth it: a little below the
+    /// first size that was, because kernels cut by rows.
     pub(super) fn constant(&self, answer: &Answer, places: &[Spot]) -> Option<usize> {
         let size = |at: u64| tuning::size(&self.at(at));
         let (first, last) = (places.first()?, places.last()?);
         match answer {
             Answer::Once { crossing } if crossing.is_faster => {
-                let high = size(crossing.high)?;
-                Some((high - high / 8).max(1))
+                let first = size(crossing.worth(places))?;
+                Some((first - first / 8).max(1))
             }
             // Where there is no crossing, the end of the range must have been decided.
             Answer::AlwaysFaster if first.verdict == Verdict::Faster => {
@@ -198,9 +198,10 @@ impl<'a> Track<'a> {
         &mut self,
         arena: &Arena,
         answer: &Answer,
+        places: &[Spot],
     ) -> Result<Vec<Zone>, EngineError> {
         let Answer::Once { crossing } = answer else { return Ok(Vec::new()) };
-        let (request, high) = (self.request, crossing.high);
+        let (request, high) = (self.request, crossing.worth(places));
         let mut admission = Admission::new(arena, request.seed, request.cap, self.listener);
         let wanted = [("below", crossing.low / 4), ("at", high), ("above", high * 4)];
         let mut zones = Vec::new();
