@@ -3,7 +3,7 @@
 use crate::Arguments;
 use crate::output::{env, say};
 use clap::{Command, CommandFactory};
-use proofmark_engine::{Shelf, Store, unix_seconds};
+use proofmark_engine::{Shelf, Store, started, unix_seconds};
 use proofmark_schema::quantity::Age;
 use std::path::PathBuf;
 
@@ -82,7 +82,7 @@ fn in_store() -> String {
     let others = [(baselines, "baseline"), (imports, "import")];
     parts.extend(others.iter().filter(|(count, _)| *count > 0).map(|(n, noun)| counted(*n, noun)));
     let age = started(newest).map_or_else(String::new, |then| {
-        format!(", {} ago", Age(unix_seconds().saturating_sub(then)))
+        format!(", {} ago", Age(unix_seconds().saturating_sub(then.unsigned_abs())))
     });
     format!(
         "In {}: {}. The newest run is {newest}{age}:\n  \
@@ -90,13 +90,6 @@ fn in_store() -> String {
         root.display(),
         parts.join(", ")
     )
-}
-
-/// Ids of runs begin with their time in milliseconds, in 48 bits.
-fn started(run: &str) -> Option<u64> {
-    let digits: String = run.chars().filter(|c| *c != '-').take(12).collect();
-    let is_id = run.len() == 36 && digits.len() == 12;
-    Some(u64::from_str_radix(&digits, 16).ok().filter(|_| is_id)? / 1000)
 }
 
 fn counted(count: usize, noun: &str) -> String {
@@ -122,11 +115,5 @@ mod tests {
     #[test]
     fn the_whole_command_line_is_sound() {
         command().debug_assert();
-    }
-
-    #[test]
-    fn an_id_tells_when_its_run_was_started() {
-        assert_eq!(started("01a1e089-40b6-7359-9350-6f6b43a3af88"), Some(1_794_768_453));
-        assert_eq!(started("mine"), None);
     }
 }

@@ -3,11 +3,10 @@
 use crate::EngineError;
 use proofmark_analyze::Samples;
 use proofmark_measure::counting;
-use proofmark_schema::decision::Round;
 use proofmark_schema::machine::MachineFacts;
 use proofmark_schema::race::{Race, Verdict};
 use proofmark_schema::record::Record;
-use proofmark_store::{ItemEntry, Run, Store};
+use proofmark_store::{ItemEntry, Store};
 
 /// One record with what it rests on.
 #[derive(Clone, Debug)]
@@ -39,7 +38,7 @@ pub struct StoredRun {
     pub rows: Vec<StoredRow>,
 }
 
-/// Reads a run with its slices. Of a case that was confirmed, only the last race counts.
+/// Reads a run with its slices. Of a case that was raced again to decide it, the last race counts.
 ///
 /// # Errors
 /// If there is no such run or it is damaged.
@@ -49,12 +48,11 @@ pub fn stored_run(store: &Store, run: &str) -> Result<StoredRun, EngineError> {
     let mut rows = Vec::new();
     let mut entries: Vec<&ItemEntry> = run.items.iter().collect();
     entries.sort_by_key(|entry| entry.item);
-    for entry in entries.into_iter().filter(|entry| !is_confirmed(&run, entry)) {
+    for entry in entries.into_iter().filter(|entry| !is_raced_again(&run.items, entry)) {
         rows.extend(entry.records.iter().map(|record| row(entry, record)));
     }
-    let started = uuid::Uuid::parse_str(&run.id).ok().and_then(|id| id.get_timestamp());
     Ok(StoredRun {
-        started: started.and_then(|time| i64::try_from(time.to_unix().0).ok()),
+        started: started(&run.id),
         seed: run.plan.seed,
         machine: run.machine,
         missing,
@@ -63,15 +61,17 @@ pub fn stored_run(store: &Store, run: &str) -> Result<StoredRun, EngineError> {
     })
 }
 
-/// Whether a later race of the same case was run to confirm this one.
-fn is_confirmed(run: &Run, entry: &ItemEntry) -> bool {
-    let round = |entry: &ItemEntry| entry.decided.as_ref().map(|decided| decided.round);
-    let case = |entry: &ItemEntry| entry.race.as_ref().map(|race| race.case.clone());
-    round(entry) == Some(Round::Screen)
-        && run
-            .items
-            .iter()
-            .any(|other| round(other) == Some(Round::Confirmation) && case(other) == case(entry))
+/// When a run was started, in seconds since 1970, where its id tells.
+pub fn started(run: &str) -> Option<i64> {
+    let time = uuid::Uuid::parse_str(run).ok()?.get_timestamp()?;
+    i64::try_from(time.to_unix().0).ok()
+}
+
+/// Whether a later race decided the same case: a confirmation, or one that settled a limit.
+fn is_raced_again(all: &[ItemEntry], entry: &ItemEntry) -> bool {
+    let case = |entry: &ItemEntry| Some(entry.race.as_ref()?.case.clone());
+    let is_later = |other: &&ItemEntry| other.item > entry.item && other.decided.is_some();
+    entry.decided.is_some() && all.iter().filter(is_later).any(|other| case(other) == case(entry))
 }
 
 fn row(entry: &ItemEntry, record: &Record) -> StoredRow {
@@ -96,4 +96,64 @@ pub fn samples(race: &Race, arm: u32) -> Samples {
         counting(race, trial).into_iter().filter(|slice| slice.arm == arm).copied().collect()
     };
     Samples::new((0..race.trials.len() as u32).map(trial).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    /// A race of a case, as number `item`, that decided something or did not.
+    fn entry(item: u64, case: &str, round: Option<&str>) -> ItemEntry {
+        let interval = json!({ "estimate": 1.0, "low": 1.0, "high": 1.0, "confidence": 0.99 });
+        let decided = round.map(|round| {
+            json!({
+                "round": round,
+                "arms": [
+                    { "arm": "rev:main", "contender": "native/simd@avx2" },
+                    { "arm": "rev:.", "contender": "native/simd@avx2" },
+                ],
+                "looks": [6],
+                "ruling": {
+                    "comparison": {
+                        "against": "native/simd@avx2", "ratio": interval, "verdict": "SAME",
+                        "trials": 6,
+                    },
+                    "alpha": 0.01, "report_margin": 0.005, "same_margin": 0.01, "seconds": 1.0,
+                },
+            })
+        });
+        let race = json!({
+            "case": case, "arms": [], "threads": 1, "seed": 0, "trials": [], "slices": [],
+            "checked": 0, "peak_bytes": [],
+        });
+        let mut all = json!({ "item": item, "race": race, "records": [] });
+        if let Some(decided) = decided {
+            all["decided"] = decided;
+        }
+        serde_json::from_value(all).unwrap()
+    }
+
+    #[test]
+    fn of_the_races_that_decide_a_case_the_last_counts() {
+        let (one, other) = ("add:f32[b=1,s=1,d=8]", "add:f32[b=1,s=1,d=9]");
+        let all = [
+            entry(0, one, Some("screen")),
+            entry(1, other, Some("screen")),
+            entry(2, one, Some("confirmation")),
+            entry(4, one, Some("confirmation")),
+        ];
+        let left: Vec<u64> =
+            all.iter().filter(|it| !is_raced_again(&all, it)).map(|it| it.item).collect();
+        assert_eq!(left, [1, 4]);
+        // Items of a bench decide nothing: the same case with other threads stays.
+        let bench = [entry(0, one, None), entry(1, one, None)];
+        assert!(bench.iter().all(|it| !is_raced_again(&bench, it)));
+    }
+
+    #[test]
+    fn an_id_tells_when_its_run_was_started() {
+        assert_eq!(started("01a1e089-40b6-7359-9350-6f6b43a3af88"), Some(1_794_768_453));
+        assert_eq!(started("mine"), None);
+    }
 }

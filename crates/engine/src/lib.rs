@@ -44,7 +44,7 @@ pub use costs::{Cost, CostUnit, TARGETS, Target, costs, read_targets};
 pub use coverage::{Covered, Known, coverage, keep_proofs};
 pub use error::EngineError;
 pub use event::{Event, Listener};
-pub use exported::{StoredRow, StoredRun, samples, stored_run};
+pub use exported::{StoredRow, StoredRun, samples, started, stored_run};
 pub use import::{IMPORTERS, Imported, ImportedRow, Importer, import, imported};
 pub use limits::probe_machine;
 pub use merge::{Merged, merge};

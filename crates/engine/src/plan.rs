@@ -33,8 +33,13 @@ pub fn plan(request: &Request) -> Result<Plan, EngineError> {
     let unmatched = roster.unmatched(&entries);
     for pattern in unmatched.iter().cloned() {
         let why = roster.why_unmatched(&pattern, &entries);
-        let reason = [Some(why.to_string()), why.hint()].into_iter().flatten();
-        let reason = reason.collect::<Vec<_>>().join("; ");
+        let reason = match (&why, why.hint()) {
+            (EngineError::UnknownContender { is_elsewhere: true, .. }, _) => {
+                "it has none of these ops".to_owned()
+            }
+            (_, Some(hint)) => format!("{why}; {hint}"),
+            (_, None) => why.to_string(),
+        };
         plan.absent.push(Absence { contender: pattern, case: "any".to_owned(), reason });
     }
     for wanted in cases {
