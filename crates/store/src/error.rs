@@ -145,8 +145,8 @@ impl StoreError {
                 "use 1 to 64 letters, digits, `.`, `_` or `-`, not `.` first".to_owned()
             }
             StoreError::NotFound { known, .. } if known.is_empty() => {
-                "there is no run yet: `proofmark bench rms_norm --quick` makes one; `--store` or \
-                 PROOFMARK_STORE names another folder"
+                "there is none yet; make one: `proofmark bench rms_norm --quick`, or name another \
+                 folder with `--store` or PROOFMARK_STORE"
                     .to_owned()
             }
             StoreError::NotFound { .. } => {
