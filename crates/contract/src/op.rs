@@ -124,6 +124,13 @@ pub trait Op: Send + Sync + 'static {
     /// Terms in the longest sum of one output element.
     fn reduction(&self, case: &Case) -> u64;
 
+    /// How many independent sequences the rows of outputs belong to in turn, where the truth about
+    /// a row takes all rows before it in its sequence; 0 where each element stands alone.
+    fn sequences(&self, case: &Case) -> usize {
+        let _ = case;
+        0
+    }
+
     /// Whether the arithmetic is sums of products, which have units of their own in a processor.
     fn sums_products(&self) -> bool {
         false

@@ -40,6 +40,13 @@ fn within(
     if elements <= affordable {
         return Want::all();
     }
+    let sequences = op.sequences(case);
+    if sequences > 0 {
+        // One costs as much as all of its elements: three, whole, instead of parts of each.
+        let few = [0, mix(seed, 78, 0) as usize % sequences, sequences - 1];
+        let rows = (0..rows).filter(|row| few.contains(&(row % sequences))).collect();
+        return Want::some(Some(rows), None);
+    }
     let side = (affordable as f64).sqrt() as usize;
     let few_rows = side.min(rows).max(affordable as usize / cols.max(1)).min(rows);
     let few_cols = (affordable as usize / few_rows.max(1)).max(16);

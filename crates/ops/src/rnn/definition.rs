@@ -159,6 +159,10 @@ impl Op for Recurrent {
         (of.inputs + of.units) as u64
     }
 
+    fn sequences(&self, case: &Case) -> usize {
+        Problem::of(case).batch
+    }
+
     fn oracle(&self, case: &Case, inputs: &Values, output: usize, want: &Want) -> Truth {
         oracle::truth(Problem::of(case), inputs, output, want)
     }

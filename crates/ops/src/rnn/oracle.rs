@@ -7,35 +7,60 @@ use proofmark_contract::{Truth, Values, Want};
 /// The least f32 over its unit roundoff.
 const UNDERFLOW: f64 = 1.0 / (1u128 << 125) as f64;
 
-/// A value and the scale of its error.
+/// Disturbances that are followed through the steps, each with signs of its own: all alike, in
+/// turns from step to step, and drawn by lot.
+const DISTURBANCES: usize = 16;
+
+/// How many of them are not drawn by lot.
+const ALIKE: usize = 2;
+
+/// A value, the scale of the error made in this step, and what became of earlier steps' errors.
+///
+/// Worst cases of earlier steps must not be added up: each step would multiply them by Σ|w|, which
+/// is √h/2 where weights are as large as they are initialised, and after ten steps any output would
+/// pass. Their signs decide; so errors with given signs go through the very derivatives of the
+/// steps (Monte Carlo arithmetic: Parker, 1997, to first order).
 #[derive(Clone, Copy, Default)]
 struct Known {
     value: f64,
-    scale: f64,
+    fresh: f64,
+    handed_on: [f32; DISTURBANCES],
 }
 
 impl Known {
     /// An operand, which has no error.
     fn given(value: f64) -> Known {
-        Known { value, scale: 0.0 }
+        Known { value, ..Known::default() }
     }
 
     fn plus(self, other: Known) -> Known {
         let value = self.value + other.value;
-        Known { value, scale: self.scale + other.scale + value.abs() }
+        let fresh = self.fresh + other.fresh + value.abs();
+        let handed_on = std::array::from_fn(|k| self.handed_on[k] + other.handed_on[k]);
+        Known { value, fresh, handed_on }
     }
 
     fn times(self, other: Known) -> Known {
         let value = self.value * other.value;
-        let handed_on = self.value.abs() * other.scale + other.value.abs() * self.scale;
-        Known { value, scale: handed_on + value.abs() }
+        let fresh = self.value.abs() * other.fresh + other.value.abs() * self.fresh + value.abs();
+        let [one, two] = [self.value as f32, other.value as f32];
+        let handed_on = std::array::from_fn(|k| one * other.handed_on[k] + two * self.handed_on[k]);
+        Known { value, fresh, handed_on }
+    }
+
+    /// One less it.
+    fn complement(self) -> Known {
+        let handed_on = self.handed_on.map(|error| -error);
+        Known { value: 1.0 - self.value, fresh: self.fresh + 1.0, handed_on }
     }
 
     /// A function of it with this slope there, within 2 units in the last place.
     fn through(self, value: f64, slope: f64) -> Known {
-        // Where a function is flat, no error of its argument comes through.
-        let handed_on = if slope == 0.0 { 0.0 } else { slope * self.scale };
-        Known { value, scale: handed_on + 4.0 * value.abs() + UNDERFLOW }
+        // Where a function is flat, no error of its argument comes through, be it infinite.
+        let comes = |error: f64| if slope == 0.0 { 0.0 } else { slope * error };
+        let fresh = comes(self.fresh) + 4.0 * value.abs() + UNDERFLOW;
+        let handed_on = self.handed_on.map(|error| comes(f64::from(error)) as f32);
+        Known { value, fresh, handed_on }
     }
 
     fn sigmoid(self) -> Known {
@@ -47,13 +72,42 @@ impl Known {
         let value = self.value.tanh();
         self.through(value, 1.0 - value * value)
     }
+
+    /// The scale of its error: that of its own step, and three deviations of what lots became.
+    fn scale(self) -> f64 {
+        let (alike, drawn) = self.handed_on.split_at(ALIKE);
+        let squares = drawn.iter().map(|&error| f64::from(error).powi(2)).sum::<f64>();
+        let alike = alike.iter().fold(0.0, |most: f32, error| most.max(error.abs()));
+        self.fresh + f64::from(alike) + 3.0 * (squares / drawn.len() as f64).sqrt()
+    }
+
+    /// As the next step takes it: its own errors join those handed on, by the lot of its place.
+    fn kept(self, step: usize, unit: usize) -> Known {
+        let (lot, fresh) = (lot(step, unit), self.fresh as f32);
+        let handed_on = std::array::from_fn(|k| {
+            let minus = match k {
+                0 => false,
+                1 => step % 2 == 1,
+                _ => lot >> k & 1 == 1,
+            };
+            self.handed_on[k] + if minus { -fresh } else { fresh }
+        });
+        Known { value: self.value, fresh: 0.0, handed_on }
+    }
+}
+
+/// Bits drawn by lot for a unit at a step (the finaliser of SplitMix64).
+fn lot(step: usize, unit: usize) -> u64 {
+    let mut bits = (step as u64) << 32 ^ unit as u64;
+    bits = (bits ^ bits >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    bits = (bits ^ bits >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
+    bits ^ bits >> 31
 }
 
 /// The wanted elements of output 0 (each step's), 1 (the last step's) or 2 (the last state).
 ///
 /// Sequences are independent, so only those that are wanted are computed, up to the last step that
-/// is wanted. The scale of a sum is that of a product of matrices; errors of the step before count
-/// with the magnitudes of the weights that they meet.
+/// is wanted. The scale of a sum is that of a product of matrices.
 pub(super) fn truth(of: Problem, inputs: &Values, output: usize, want: &Want) -> Truth {
     let (batch, columns) = (of.batch.max(1), want.cols(of.units));
     let rows = want.rows(if output == 0 { of.steps * of.batch } else { of.batch });
@@ -67,7 +121,7 @@ pub(super) fn truth(of: Problem, inputs: &Values, output: usize, want: &Want) ->
         };
         let mut state = State::first(of, inputs, sequence);
         for step in 0..steps {
-            state.step(of, inputs, step * of.batch + sequence);
+            state.step(of, inputs, sequence, step);
             for &at in own.iter().filter(|&&at| output == 0 && rows[at] / batch == step) {
                 found[at] = columns.iter().map(|&unit| state.h[unit]).collect();
             }
@@ -78,8 +132,9 @@ pub(super) fn truth(of: Problem, inputs: &Values, output: usize, want: &Want) ->
         }
     }
     let mut truth = Truth::with_capacity(rows.len() * columns.len());
-    for Known { value, scale } in found.into_iter().flatten() {
-        truth.push(value, if scale.is_finite() { scale } else { 0.0 });
+    for known in found.into_iter().flatten() {
+        let scale = known.scale();
+        truth.push(known.value, if scale.is_finite() { scale } else { 0.0 });
     }
     truth
 }
@@ -100,25 +155,28 @@ impl State {
         State { h: of_sequence(1), c }
     }
 
-    fn step(&mut self, of: Problem, inputs: &Values, row: usize) {
+    fn step(&mut self, of: Problem, inputs: &Values, sequence: usize, step: usize) {
         let [w_ih, w_hh, b_ih, b_hh] = of.weights().map(|operand| inputs.of(operand));
-        let x = &inputs.of(0)[row * of.inputs..][..of.inputs];
-        let x: Vec<Known> = x.iter().map(|&value| Known::given(value)).collect();
+        let x = &inputs.of(0)[(step * of.batch + sequence) * of.inputs..][..of.inputs];
         let of_x = |gate: usize, unit: usize| {
             let row = gate * of.units + unit;
-            product(&w_ih[row * of.inputs..][..of.inputs], &x, b_ih[row])
+            product(&w_ih[row * of.inputs..][..of.inputs], x, b_ih[row])
         };
-        let before = self.h.clone();
+        let kept = |known: (usize, &Known)| known.1.kept(step, known.0);
+        let before: Vec<Known> = self.h.iter().enumerate().map(kept).collect();
+        let h: Vec<f64> = before.iter().map(|known| known.value).collect();
         let of_h = |gate: usize, unit: usize| {
             let row = gate * of.units + unit;
-            product(&w_hh[row * of.units..][..of.units], &before, b_hh[row])
+            let weights = &w_hh[row * of.units..][..of.units];
+            let handed_on = disturbed(weights, &before);
+            Known { handed_on, ..product(weights, &h, b_hh[row]) }
         };
         for unit in 0..of.units {
             let sum = |gate: usize| of_x(gate, unit).plus(of_h(gate, unit));
             match of.cell {
                 Cell::Lstm => {
-                    let kept = sum(1).sigmoid().times(self.c[unit]);
-                    let c = kept.plus(sum(0).sigmoid().times(sum(2).tanh()));
+                    let stays = sum(1).sigmoid().times(self.c[unit].kept(step, unit));
+                    let c = stays.plus(sum(0).sigmoid().times(sum(2).tanh()));
                     self.c[unit] = c;
                     self.h[unit] = sum(3).sigmoid().times(c.tanh());
                 }
@@ -126,20 +184,34 @@ impl State {
                     let (r, z) = (sum(0).sigmoid(), sum(1).sigmoid());
                     let n = of_x(2, unit).plus(r.times(of_h(2, unit))).tanh();
                     // (1 − z)·n + z·h, or n + z·(h − n): as many roundings.
-                    let rest = Known { value: 1.0 - z.value, scale: z.scale + 1.0 };
-                    self.h[unit] = rest.times(n).plus(z.times(before[unit]));
+                    self.h[unit] = z.complement().times(n).plus(z.times(before[unit]));
                 }
             }
         }
     }
 }
 
-/// Σ w·x and a bias.
-fn product(weights: &[f64], x: &[Known], bias: f64) -> Known {
-    let (mut value, mut scale) = (bias, bias.abs());
-    for (weight, x) in weights.iter().zip(x) {
-        value += weight * x.value;
-        scale += weight.abs() * (x.value.abs() + x.scale);
+/// Σ w·x and a bias, of values without errors.
+fn product(weights: &[f64], x: &[f64], bias: f64) -> Known {
+    // Partial sums side by side: one after another each addition would wait for the last.
+    let mut sums = [[0.0; 2]; 8];
+    for (weights, x) in weights.chunks(8).zip(x.chunks(8)) {
+        for ([value, scale], (weight, x)) in sums.iter_mut().zip(weights.iter().zip(x)) {
+            *value += weight * x;
+            *scale += (weight * x).abs();
+        }
     }
-    Known { value, scale }
+    let [value, fresh] = [0, 1].map(|of| sums.iter().map(|sum| sum[of]).sum::<f64>());
+    Known { value: bias + value, fresh: bias.abs() + fresh, ..Known::default() }
+}
+
+/// Σ w·error of each disturbance.
+fn disturbed(weights: &[f64], x: &[Known]) -> [f32; DISTURBANCES] {
+    let mut sums = [0.0; DISTURBANCES];
+    for (&weight, x) in weights.iter().zip(x) {
+        for (sum, error) in sums.iter_mut().zip(x.handed_on) {
+            *sum += weight as f32 * error;
+        }
+    }
+    sums
 }

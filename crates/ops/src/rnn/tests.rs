@@ -2,6 +2,7 @@
 
 use super::{GRU, LSTM, Weights, gru, lstm};
 use crate::blocks::row::trial;
+use proofmark_contract::{Entry, Want};
 use proofmark_tensor::Pool;
 
 const WEIGHTS: Weights<'_> = Weights {
@@ -43,4 +44,26 @@ fn one_unit_known_by_hand_comes_out_of_a_gru() {
 fn thread_counts_do_not_change_a_bit() {
     trial::threads_change_nothing(&LSTM, "lstm:f32[t=3,b=2,i=5,h=70]");
     trial::threads_change_nothing(&GRU, "gru:f32[t=3,b=19,i=5,h=70]");
+}
+
+/// The mean scale of the error of `hn` after so many steps of 96 units, and the mean of |hn|.
+fn after(entry: &Entry, steps: usize) -> (f64, f64) {
+    let op = entry.op;
+    let case = format!("{}:f32[t={steps},b=1,i=32,h=96]", op.name()).parse().unwrap();
+    let signature = op.signature(&case).unwrap();
+    let filling = &op.portfolio(&case, &signature).zero_mean[0];
+    let inputs = trial::fill(&signature, filling, 7);
+    let truth = op.oracle(&case, &inputs, 1, &Want::all());
+    let mean = |of: &[f64]| of.iter().map(|value| value.abs()).sum::<f64>() / of.len() as f64;
+    (mean(&truth.scale), mean(&truth.value))
+}
+
+#[test]
+fn the_error_allowed_after_many_steps_is_more_than_of_one_and_far_from_hiding_the_output() {
+    for entry in [&LSTM, &GRU] {
+        let ((one, _), (many, value)) = (after(entry, 1), after(entry, 100));
+        assert!(many > one && many < 10.0 * one, "{} {one} {many}", entry.op.name());
+        // 2⁻²⁴ is a unit of f32's roundoff; a gate's limit is a few hundred of them at most.
+        assert!(many * 1000.0 / 2f64.powi(24) < value, "{} {many} {value}", entry.op.name());
+    }
 }
