@@ -19,6 +19,26 @@ pub struct Spot {
     pub trials: u32,
 }
 
+impl Spot {
+    /// The same size raced again at another time: only what every race showed is shown.
+    ///
+    /// An interval covers the minutes of its race. What waking a thread costs moves from hour to
+    /// hour by more than that; the hull of races that lie apart covers what was seen of it.
+    #[must_use]
+    pub fn and_again(self, again: Spot) -> Spot {
+        let (one, two) = (self.ratio, again.ratio);
+        let ratio = Interval {
+            estimate: (one.estimate * two.estimate).sqrt(),
+            low: one.low.min(two.low),
+            high: one.high.max(two.high),
+            confidence: one.confidence.min(two.confidence),
+        };
+        let is_agreed = self.verdict == again.verdict;
+        let verdict = if is_agreed { self.verdict } else { Verdict::Undecided };
+        Spot { at: self.at, ratio, verdict, trials: self.trials + again.trials }
+    }
+}
+
 /// The sizes between which the second contender passes the first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Between {
@@ -195,7 +215,6 @@ pub struct Crossing {
 mod tests {
     use super::*;
 
-    /// A place where the second takes `ratio` of the first's time, known to ±2 %.
     #[test]
     fn a_small_gain_is_worth_it_from_twice_its_size_on() {
         let between = Between { low: 5, high: 8, is_faster: true };
@@ -204,6 +223,19 @@ mod tests {
         assert_eq!(between.worth(&[]), 16);
     }
 
+    #[test]
+    fn a_bound_is_only_what_every_round_showed() {
+        let mut places = [place(1, 1.5), place(4, 1.1), place(8, 0.9), place(16, 0.6)];
+        places[1] = places[1].and_again(place(4, 1.2));
+        let narrow = Between { low: 4, high: 8, is_faster: true };
+        assert_eq!(answer(&places), Answer::Once { crossing: narrow });
+        places[2] = places[2].and_again(place(8, 1.05));
+        assert_eq!(answer(&places), Answer::Once { crossing: Between { high: 16, ..narrow } });
+        assert!(places[2].ratio.low < 0.9 && places[2].ratio.high > 1.05, "{:?}", places[2]);
+        assert_eq!(places[2].trials, 12);
+    }
+
+    /// A place where the second takes `ratio` of the first's time, known to ±2 %.
     fn place(at: u64, ratio: f64) -> Spot {
         let (low, high) = (0.98 * ratio, 1.02 * ratio);
         let verdict = match (low, high) {

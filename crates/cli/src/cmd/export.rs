@@ -38,26 +38,18 @@ pub(crate) struct Export {
 /// The word that stands for standard output.
 const STDOUT: &str = "-";
 
-/// The format that not every program has.
-const PARQUET: &str = "parquet";
-
 /// Where GitHub takes a step's summary from.
 const STEP_SUMMARY: &str = "GITHUB_STEP_SUMMARY";
 
 fn formats() -> PossibleValuesParser {
-    let names = EXPORTERS.iter().map(|exporter| exporter.name).filter(|name| *name != PARQUET);
-    PossibleValuesParser::new(names.chain([PARQUET]))
+    PossibleValuesParser::new(EXPORTERS.iter().map(|exporter| exporter.name))
 }
 
 fn after_help() -> String {
     let line = |exporter: &Exporter| format!("  {:10} {}\n", exporter.name, exporter.summary);
     let lines: String = EXPORTERS.iter().map(line).collect();
-    let parquet = match export::find(PARQUET) {
-        Some(_) => "",
-        None => "  parquet    not in this program: cargo install proofmark --features parquet\n",
-    };
     format!(
-        "Formats:\n{lines}{parquet}\nWhat is not proven has no time in any of them. \
+        "Formats:\n{lines}\nWhat is not proven has no time in any of them. \
          docs/exchange.md shows who reads what."
     )
 }
@@ -65,8 +57,8 @@ fn after_help() -> String {
 impl Export {
     pub(crate) fn run(&self) -> Result<u8, Failure> {
         let exporter = export::find(&self.to).ok_or_else(|| Failure {
-            message: format!("this program was built without {}", self.to),
-            hint: Some("cargo install proofmark --features parquet".to_owned()),
+            message: format!("no format `{}`", self.to),
+            hint: Some("`proofmark export --help` lists them".to_owned()),
             code: exit::USAGE,
         })?;
         let run = stored_run(&self.store.open()?, &self.run)?;

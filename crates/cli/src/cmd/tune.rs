@@ -58,7 +58,10 @@ pub(crate) struct Tune {
     /// Seconds to wait for a quiet machine before each race, at the most; 0 does not wait
     #[arg(long, default_value_t = 5.0, value_name = "SECONDS", value_parser = settling)]
     settle: f64,
-    /// A second a race, few races
+    /// Times that the bounds of a crossing are raced; a bound is what all of them showed
+    #[arg(long, default_value_t = 3, value_parser = clap::value_parser!(u8).range(1..=20))]
+    rounds: u8,
+    /// A second a race, few races, one round
     #[arg(long, visible_alias = "fast")]
     quick: bool,
     /// Measure although an answer is kept
@@ -114,12 +117,9 @@ impl Tune {
         let requests = self.requests()?;
         let (here, cap, progress) = (here()?, cap()?, Progress::new(self.shown.quiet));
         let mut constants = Constants::of(&facts(cap));
-        let mut crossings = Vec::new();
-        for request in &requests {
-            let crossing = tune(&here, &store, &progress, request)?;
-            constants.add(&crossing);
-            crossings.push(crossing);
-        }
+        let rounds = if self.quick { 1 } else { usize::from(self.rounds) };
+        let crossings = tune(&here, &store, &progress, &requests, rounds)?;
+        crossings.iter().for_each(|crossing| constants.add(crossing));
         progress.finish();
         let new = !constants.ops.is_empty();
         if new {

@@ -1,4 +1,4 @@
-//! Where one contender starts to pay along an axis: a coarse look, then bisection over races.
+//! Where one contender starts to pay along an axis: a coarse look, bisection, and its bounds again.
 
 mod cache;
 mod constants;
@@ -12,11 +12,12 @@ pub use constants::{
 use crate::compare::{best_path, checked};
 use crate::limits::ceilings;
 use crate::{EngineError, Here, Listener, check_contender, find_op};
-use proofmark_analyze::{Answer, Crossing};
+use proofmark_analyze::{Answer, Crossing, Spot, answer};
 use proofmark_arena::Arena;
 use proofmark_contract::AxisRole;
 use proofmark_ops::tuning;
 use proofmark_peers::PeerShelf;
+use proofmark_schema::machine::MachineFacts;
 use proofmark_schema::{Cache, Case, ContenderId, Family, Isa};
 use proofmark_store::Store;
 use track::Track;
@@ -64,71 +65,137 @@ pub const USUAL: &[(&str, &str, &str, (u64, u64))] = &[
     ("softmax", "softmax:f32[b=1,s=1,d=256]", "s", (1, 1024)),
 ];
 
-/// Finds a crossing, or gives the kept answer of this machine and program.
+/// Finds crossings, or gives the kept answers of this machine and program.
+///
+/// All are searched in turn, and then the bounds of each are raced again in every further round, so
+/// that the rounds of a crossing lie minutes apart: a bound is what all of them showed.
 ///
 /// # Errors
-/// If the case, axis or contenders are none, a contender is refused, or the store fails.
+/// If a case, axis or contender is none, a contender is refused, or the store fails.
 pub fn tune(
     here: &Here,
     store: &Store,
     listener: &dyn Listener,
-    request: &TuneRequest,
-) -> Result<Crossing, EngineError> {
-    let (entry, case) = checked(std::slice::from_ref(&request.case), Cache::Hot)?.remove(0);
-    if case.size(&request.axis).is_none() {
-        let axes: Vec<&str> = case.axes.iter().map(|(name, _)| name.as_str()).collect();
-        let known = axes.join(", ");
-        let why = format!("`{}` has no axis `{}` (axes: {known})", entry.op.name(), request.axis);
-        return Err(EngineError::Nothing(why));
-    }
-    for who in &request.between {
-        check_contender(entry, who, &request.shelf)?;
-    }
-    let between = request.between.clone().map(|who| best_path(entry, &who, request.cap));
-    let facts = proofmark_machine::facts(request.cap);
-    let key = cache::key(request, &case, &between, &facts.fingerprint, &here.program);
-    if !request.is_fresh
-        && let Some(crossing) = cache::look_up(store, &key)?
-    {
-        return Ok(Crossing { is_cached: true, ..crossing });
-    }
-    let has_constant = between.iter().all(|who| who.family == Family::Native)
-        && entry.kernel(&between[1].name).is_some_and(|kernel| kernel.is_parallel())
-        && tuning::is_tunable(entry.op.name());
-    let ceilings = ceilings(store, &facts, request.cap, listener);
-    let mut track = Track::new(request, entry, case, between, ceilings, listener);
-    // With the threshold out of the way; else both would be the same code below it.
-    let always = arena(here, has_constant.then_some((entry.op.name(), 1)));
-    let (places, answer) = track.bisect(&always)?;
-    let constant = if has_constant { track.constant(&answer, &places) } else { None };
-    let zones = match constant {
-        None => Vec::new(),
-        Some(grain) => {
-            track.zones(&arena(here, Some((entry.op.name(), grain))), &answer, &places)?
+    requests: &[TuneRequest],
+    rounds: usize,
+) -> Result<Vec<Crossing>, EngineError> {
+    let sought = requests.iter().map(|request| Sought::begin(here, store, listener, request));
+    let mut sought = sought.collect::<Result<Vec<_>, EngineError>>()?;
+    for round in 0..rounds.max(1) {
+        for sought in &mut sought {
+            if let Sought::Open(search) = sought {
+                search.round(round)?;
+            }
         }
+    }
+    let end = |sought| match sought {
+        Sought::Kept(crossing) => Ok(crossing),
+        Sought::Open(search) => search.end(store),
     };
-    let run = track.keep(store, &facts)?;
-    let mark = match &answer {
-        Answer::Once { crossing } => crossing.high,
-        _ => places.last().map_or(1, |place| place.at),
-    };
-    let crossing = Crossing {
-        case: track.at(mark),
-        axis: request.axis.clone(),
-        between: track.between,
-        threads: request.threads,
-        range: (places.first().map_or(1, |p| p.at), places.last().map_or(1, |p| p.at)),
-        alpha: request.alpha,
-        places,
-        answer,
-        constant,
-        zones,
-        run,
-        made: proofmark_machine::unix_seconds(),
-        is_cached: false,
-    };
-    cache::keep(store, key, &crossing)?;
-    Ok(crossing)
+    sought.into_iter().map(end).collect()
+}
+
+/// A crossing that is asked for.
+enum Sought<'a> {
+    /// Known from before.
+    Kept(Crossing),
+    /// To be found.
+    Open(Box<Search<'a>>),
+}
+
+/// The search for one crossing.
+struct Search<'a> {
+    here: &'a Here,
+    request: &'a TuneRequest,
+    facts: MachineFacts,
+    key: String,
+    op: &'static str,
+    /// Whether kernels of the op take a constant from it.
+    has_constant: bool,
+    track: Track<'a>,
+    /// Workers with the threshold out of the way; else both would be the same code below it.
+    always: Arena,
+    places: Vec<Spot>,
+}
+
+impl<'a> Sought<'a> {
+    fn begin(
+        here: &'a Here,
+        store: &Store,
+        listener: &'a dyn Listener,
+        request: &'a TuneRequest,
+    ) -> Result<Sought<'a>, EngineError> {
+        let (entry, case) = checked(std::slice::from_ref(&request.case), Cache::Hot)?.remove(0);
+        let op = entry.op.name();
+        if case.size(&request.axis).is_none() {
+            let axes: Vec<&str> = case.axes.iter().map(|(name, _)| name.as_str()).collect();
+            let known = axes.join(", ");
+            let why = format!("`{op}` has no axis `{}` (axes: {known})", request.axis);
+            return Err(EngineError::Nothing(why));
+        }
+        for who in &request.between {
+            check_contender(entry, who, &request.shelf)?;
+        }
+        let between = request.between.clone().map(|who| best_path(entry, &who, request.cap));
+        let facts = proofmark_machine::facts(request.cap);
+        let key = cache::key(request, &case, &between, &facts.fingerprint, &here.program);
+        if !request.is_fresh
+            && let Some(crossing) = cache::look_up(store, &key)?
+        {
+            return Ok(Sought::Kept(Crossing { is_cached: true, ..crossing }));
+        }
+        let has_constant = between.iter().all(|who| who.family == Family::Native)
+            && entry.kernel(&between[1].name).is_some_and(|kernel| kernel.is_parallel())
+            && tuning::is_tunable(op);
+        let ceilings = ceilings(store, &facts, request.cap, listener);
+        let track = Track::new(request, entry, case, between, ceilings, listener);
+        let always = arena(here, has_constant.then_some((op, 1)));
+        let places = Vec::new();
+        let search = Search { here, request, facts, key, op, has_constant, track, always, places };
+        Ok(Sought::Open(Box::new(search)))
+    }
+}
+
+impl Search<'_> {
+    fn round(&mut self, round: usize) -> Result<(), EngineError> {
+        if round > 0 {
+            return self.track.again(&self.always, &mut self.places);
+        }
+        self.places = self.track.bisect(&self.always)?;
+        Ok(())
+    }
+
+    fn end(self: Box<Self>, store: &Store) -> Result<Crossing, EngineError> {
+        let Search { here, request, facts, key, op, has_constant, mut track, places, .. } = *self;
+        let answer = answer(&places);
+        let constant = if has_constant { track.constant(&answer, &places) } else { None };
+        let zones = match constant {
+            None => Vec::new(),
+            Some(grain) => track.zones(&arena(here, Some((op, grain))), &answer, &places)?,
+        };
+        let run = track.keep(store, &facts)?;
+        let mark = match &answer {
+            Answer::Once { crossing } => crossing.high,
+            _ => places.last().map_or(1, |place| place.at),
+        };
+        let crossing = Crossing {
+            case: track.at(mark),
+            axis: request.axis.clone(),
+            between: track.between,
+            threads: request.threads,
+            range: (places.first().map_or(1, |p| p.at), places.last().map_or(1, |p| p.at)),
+            alpha: request.alpha,
+            places,
+            answer,
+            constant,
+            zones,
+            run,
+            made: proofmark_machine::unix_seconds(),
+            is_cached: false,
+        };
+        cache::keep(store, key, &crossing)?;
+        Ok(crossing)
+    }
 }
 
 /// Workers whose kernels go parallel from this size of a part on.

@@ -76,7 +76,8 @@ impl<'a> Track<'a> {
         Ok(sizes)
     }
 
-    pub(super) fn bisect(&mut self, arena: &Arena) -> Result<(Vec<Spot>, Answer), EngineError> {
+    /// Races at sizes far apart, then between those where the faster one changes.
+    pub(super) fn bisect(&mut self, arena: &Arena) -> Result<Vec<Spot>, EngineError> {
         let request = self.request;
         let mut admission = Admission::new(arena, request.seed, request.cap, self.listener);
         let mut places = Vec::new();
@@ -97,8 +98,28 @@ impl<'a> Track<'a> {
             return Err(EngineError::Nothing(why));
         }
         places.sort_by_key(|place| place.at);
-        let answer = answer(&places);
-        Ok((places, answer))
+        Ok(places)
+    }
+
+    /// Races the bounds of a crossing again, and those that they give way to; at the most as many
+    /// as a first search may take.
+    pub(super) fn again(&mut self, arena: &Arena, places: &mut [Spot]) -> Result<(), EngineError> {
+        let request = self.request;
+        let mut admission = Admission::new(arena, request.seed, request.cap, self.listener);
+        let mut seen = Vec::new();
+        while let Answer::Once { crossing } = answer(places)
+            && seen.len() < request.races
+        {
+            let mut bounds = [crossing.low, crossing.high].into_iter();
+            let Some(size) = bounds.find(|bound| !seen.contains(bound)) else { break };
+            seen.push(size);
+            let most = self.items.len() + 2;
+            let Some(again) = self.race(&mut admission, size, most)? else { break };
+            for place in places.iter_mut().filter(|place| place.at == size) {
+                *place = place.and_again(again);
+            }
+        }
+        Ok(())
     }
 
     /// One race at one size, kept for the run; nothing where an arm failed, which is told.

@@ -13,7 +13,6 @@ mod go;
 mod google;
 mod hud;
 mod junit;
-#[cfg(feature = "parquet")]
 mod parquet;
 
 use proofmark_analyze::Samples;
@@ -99,7 +98,6 @@ pub static EXPORTERS: &[Exporter] = &[
     csv::EXPORTER,
     google::EXPORTER,
     github::EXPORTER,
-    #[cfg(feature = "parquet")]
     parquet::EXPORTER,
 ];
 

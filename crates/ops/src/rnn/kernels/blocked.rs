@@ -2,7 +2,7 @@
 //!
 //! Idea: the sums over inputs need no output, so they are one product of all steps and sequences;
 //! the sums over the outputs before are a product a step, whose weights are packed once a call, or
-//! once for all calls (`prepacked`). Batches of few sequences pack nothing (see `blocks::gemm`).
+//! once for all calls (`prepacked`). Few sequences or steps pack nothing (see `blocks::gemm`).
 //! A thread has its own units with all their gates, so threads meet once a step; sums are never
 //! split, so every number of threads gives the same bits.
 
@@ -72,9 +72,11 @@ impl Plan {
         [self.of.steps * self.of.batch, self.of.batch][side]
     }
 
-    /// Whether so few rows are multiplied that nothing is packed.
+    /// Whether so few rows are multiplied that nothing is packed. Weights over outputs meet a
+    /// product in every step: packing them pays as soon as some steps have some rows.
     fn is_skinny(&self, side: usize) -> bool {
-        !self.is_prepared && self.rows(side) <= SKINNY_ROWS
+        let is_reused = side == 1 && self.of.batch >= 4 && self.of.steps >= 4;
+        !self.is_prepared && !is_reused && self.rows(side) <= SKINNY_ROWS
     }
 
     /// The units of a thread; the first has the most.
