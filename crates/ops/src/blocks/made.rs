@@ -13,6 +13,8 @@ pub(crate) struct Made {
     pub(crate) isas: &'static [Isa],
     /// Whether it uses more than one thread.
     pub(crate) is_parallel: bool,
+    /// Whether on one thread it is another kernel of its op.
+    pub(crate) is_serial_twin: bool,
     /// How far its bits repeat.
     pub(crate) reproducibility: Reproducibility,
     /// Whether larger terms than a result's own cancel in its formula for a case.
@@ -51,6 +53,7 @@ impl Made {
             summary,
             isas: &Isa::ALL,
             is_parallel: false,
+            is_serial_twin: false,
             reproducibility: Reproducibility::ThreadInvariant,
             cancels: |_| false,
             supports: |_, _| Ok(()),
@@ -63,7 +66,8 @@ impl Made {
 
     /// In vectors on several threads, whose number changes no bit.
     pub(crate) const fn parallel(summary: &'static str, run: Run) -> Made {
-        Made { name: "parallel", is_parallel: true, ..Made::simd(summary, run) }
+        let simd = Made::simd(summary, run);
+        Made { name: "parallel", is_parallel: true, is_serial_twin: true, ..simd }
     }
 
     /// The same with results that every path gives to the bit.
@@ -87,6 +91,10 @@ impl Kernel for Made {
 
     fn is_parallel(&self) -> bool {
         self.is_parallel
+    }
+
+    fn is_serial_twin(&self) -> bool {
+        self.is_serial_twin
     }
 
     fn supports(&self, case: &Case, isa: Isa) -> Result<(), Unsupported> {

@@ -353,7 +353,8 @@ fn built(op: &Conv, sizes: &[u64], attrs: &[(&str, i64)]) -> Case {
 }
 
 /// Edge shapes of planes: around vectors and register tiles (14, 8, 4, 2 rows; 32 columns and
-/// more), squares cut by the edge, blocks of squares; every attribute; empty axes.
+/// more), squares cut by the edge, blocks of squares and of packed columns; every attribute; empty
+/// axes.
 fn planes() -> Vec<Case> {
     const DEPTHWISE: [(&str, i64); 2] = [("groups", 12), ("bias", 1)];
     let case = |sizes: [u64; 5], attrs: &[(&str, i64)]| built(&Conv::CONV2D, &sizes, attrs);
@@ -380,6 +381,10 @@ fn planes() -> Vec<Case> {
         case([1, 2, 3, 9, 6], &taps(5, 2, 0)),
         case([1, 300, 9, 3, 3], &taps(1, 1, 0)),
         case([1, 32, 32, 28, 28], &[]),
+        case([2, 33, 37, 7, 7], &[&taps(1, 1, 0)[..], &[("bias", 1)]].concat()),
+        case([1, 32, 101, 14, 15], &[("stride", 2), ("bias", 1)]),
+        case([1, 64, 194, 6, 9], &[("groups", 2)]),
+        case([1, 2800, 32, 7, 8], &taps(1, 1, 0)),
         case([0, 3, 4, 5, 5], &[]),
         case([1, 3, 0, 5, 5], &[]),
         case([1, 0, 3, 4, 4], &[("bias", 1)]),

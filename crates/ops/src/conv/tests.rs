@@ -3,9 +3,9 @@
 use super::definition::Problem;
 use super::{CONV1D, CONV2D, Weights, conv2d};
 use crate::blocks::row::trial::{self, Setup, call};
-use proofmark_contract::{Values, Want};
+use proofmark_contract::{Filling, Values, Want};
 use proofmark_schema::{Case, Isa};
-use proofmark_tensor::Pool;
+use proofmark_tensor::{Fill, Pool};
 
 const ONES: Weights<'_, 2> = Weights {
     data: &[1.0; 9],
@@ -51,6 +51,32 @@ fn thread_counts_do_not_change_a_bit() {
     trial::threads_change_nothing(&CONV2D, "conv2d:f32[b=2,c=5,o=31,h=9,w=20]");
     trial::threads_change_nothing(&CONV2D, "conv2d:f32[b=1,c=6,o=6,h=9,w=20;groups=3]");
     trial::threads_change_nothing(&CONV1D, "conv1d:f32[b=1,c=6,o=60,l=31;stride=2]");
+}
+
+/// Rows and panels that come out uneven, an edge of one column, blocks of columns, groups.
+#[test]
+fn products_give_the_same_bits_on_any_number_of_threads() {
+    for text in [
+        "conv2d:f32[b=2,c=33,o=37,h=7,w=7;kh=1,kw=1,pad=0,bias=true]",
+        "conv2d:f32[b=1,c=32,o=101,h=14,w=15;stride=2]",
+        "conv2d:f32[b=1,c=64,o=194,h=6,w=9;groups=2]",
+        "conv2d:f32[b=1,c=450,o=97,h=9,w=10;pad=0]",
+    ] {
+        let case: Case = text.parse().unwrap();
+        let signature = proofmark_contract::check_case(CONV2D.op, &case).unwrap();
+        let filling = Filling::uniform(&signature, &Fill::Normal);
+        let inputs = trial::fill(&signature, &filling, 5);
+        for isa in Isa::ALL.into_iter().filter(|&isa| proofmark_simd::available(isa)) {
+            let run = |name: &str, threads| {
+                let kernel = CONV2D.kernel(name).unwrap();
+                call(CONV2D.op, kernel, &case, Setup { isa, threads, padding: 0 }, &inputs)
+            };
+            let alone = run("im2col", 1);
+            for threads in 1..=5 {
+                assert_eq!(run("parallel", threads), alone, "{text} on {threads} threads, {isa}");
+            }
+        }
+    }
 }
 
 /// What an infinity or an overflow makes of the squares around it, beside the direct algorithm.

@@ -274,8 +274,8 @@ fn exact_fillings(case: &Case, signature: &Signature) -> Vec<Filling> {
 
 /// Edge shapes: around vectors, register tiles (4, 6, 14 rows; 4, 16, 32 columns), tiles of 16 and
 /// 32 rows, columns and terms, and blocks (256 and 512 terms, 120 and 126 rows, 512 and 768
-/// columns); few rows, which take a way of their own, and more; empty axes; each attribute's
-/// values.
+/// columns); few rows, and few columns, which take ways of their own, and more; empty axes; each
+/// attribute's values.
 fn proof_cases(dtype: DType) -> Vec<Case> {
     let plain = [
         [1, 1, 1, 1],
@@ -286,6 +286,8 @@ fn proof_cases(dtype: DType) -> Vec<Case> {
         [1, 16, 64, 63],
         [1, 24, 48, 300],
         [1, 18, 530, 70],
+        [1, 131, 258, 270],
+        [1, 18, 178, 1500],
         [2, 31, 32, 129],
         [1, 131, 2, 61],
         [1, 3, 1021, 5],

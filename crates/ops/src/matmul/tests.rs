@@ -118,6 +118,8 @@ fn the_audit_sees_one_changed_element_anywhere() {
 fn thread_counts_do_not_change_a_bit() {
     for text in [
         "matmul:f32[b=1,m=70,n=33,k=300]",
+        "matmul:f32[b=1,m=70,n=300,k=300]",
+        "matmul:f32[b=1,m=20,n=82,k=300;bias=true]",
         "matmul:f32[b=1,m=20,n=40,k=300;layout=nt,bias=true,activation=gelu]",
         "matmul:f32[b=1,m=5,n=130,k=257;layout=nt]",
         "matmul:f16[b=1,m=5,n=130,k=257;bias=true,activation=silu]",

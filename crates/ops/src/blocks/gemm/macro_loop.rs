@@ -104,7 +104,10 @@ fn columns<S: Simd, T: Stored, U: Stored, const MR: usize, const NV: usize>(
                 Right::Stored { rows, transposed } => {
                     let from = first_column + column;
                     let wanted = from..from + width;
-                    pack::right(simd, rows, *transposed, terms.clone(), wanted, right_block);
+                    let (nr, count) = (blocking.nr, width.div_ceil(blocking.nr));
+                    let block = &mut right_block[..count * nr * terms.len()];
+                    let mut to = RowsMut::from_slice(block, count, nr * terms.len());
+                    pack::right(simd, rows, *transposed, terms.clone(), wanted, nr, &mut to);
                     Panels::Block(right_block)
                 }
             };

@@ -6,8 +6,8 @@
 //! last term. The order of summation of an element depends on `k` and [`Blocking::kc`] only, so
 //! rows and columns may be split among threads without changing a bit.
 //!
-//! Beside it stand products of few rows, which pack nothing ([`Skinny`]), and products of bf16 on
-//! AMX tiles ([`TileGemm`]).
+//! Beside it stand products of few rows, which pack nothing ([`Skinny`]), products of few columns,
+//! which pack no left operand ([`Streamed`]), and products of bf16 on AMX tiles ([`TileGemm`]).
 
 mod blocking;
 mod epilogue;
@@ -15,6 +15,7 @@ mod macro_loop;
 mod micro;
 mod pack;
 mod skinny;
+mod streamed;
 #[cfg(test)]
 mod tests;
 mod tiles;
@@ -24,4 +25,5 @@ pub use epilogue::Epilogue;
 pub use macro_loop::{Gemm, Right};
 pub use pack::{PackRight, PackedRight};
 pub use skinny::{SKINNY_ROWS, Skinny, skinny_scratch};
+pub use streamed::{Columns, Packing, Streamed, Unpacked};
 pub use tiles::{PackTiles, PackedTiles, TileGemm, TileRight, TileScratch};

@@ -8,7 +8,7 @@
 use super::Blocking;
 use crate::blocks::stored::Stored;
 use proofmark_simd::{Body, Simd};
-use proofmark_tensor::Rows;
+use proofmark_tensor::{Rows, RowsMut};
 use std::ops::Range;
 
 /// Rows that are read side by side.
@@ -54,7 +54,8 @@ impl<T: Stored> Body for PackRight<'_, T> {
         for start in (0..k).step_by(kc) {
             let terms = start..k.min(start + kc);
             let block = &mut self.to[start * width..][..terms.len() * width];
-            right(simd, &self.rows, self.transposed, terms, 0..n, block);
+            let mut panels = RowsMut::from_slice(block, width / nr, terms.len() * nr);
+            right(simd, &self.rows, self.transposed, terms, 0..n, nr, &mut panels);
         }
     }
 }
@@ -83,7 +84,8 @@ pub(super) fn left<S: Simd, T: Stored>(
     }
 }
 
-/// Packs some terms of some columns of the right operand into panels of `nr` columns.
+/// Packs some terms of some columns of the right operand into panels of `nr` columns, which are
+/// whole vectors; each row of `to` is a panel.
 #[inline(always)]
 pub(super) fn right<S: Simd, T: Stored>(
     simd: S,
@@ -91,14 +93,14 @@ pub(super) fn right<S: Simd, T: Stored>(
     transposed: bool,
     terms: Range<usize>,
     columns: Range<usize>,
-    to: &mut [f32],
+    nr: usize,
+    to: &mut RowsMut<'_, f32>,
 ) {
-    let nr = Blocking::of(S::ISA).nr;
     if transposed {
         let mut start = columns.start;
         while start < columns.end {
             let own = start..columns.end.min(start + nr);
-            let panel = &mut to[(start - columns.start) * terms.len()..];
+            let panel = to.row_mut((start - columns.start) / nr);
             spread(simd, from, own, &terms, nr, panel);
             start += nr;
         }
@@ -112,8 +114,8 @@ pub(super) fn right<S: Simd, T: Stored>(
         let mut start = columns.start;
         while start < columns.end {
             let own = start..columns.end.min(start + nr);
-            let panel = (start - columns.start) * terms.len();
-            let target = &mut to[panel + (term - terms.start) * nr..][..few.len() * nr];
+            let panel = to.row_mut((start - columns.start) / nr);
+            let target = &mut panel[(term - terms.start) * nr..][..few.len() * nr];
             copy(simd, from, &few, own, nr, target);
             start += nr;
         }

@@ -1,55 +1,65 @@
 //! A product of matrices: what each tap meets is written out as a row, then multiplied.
 //!
-//! Idea: the textbook's im2col, for as many neighbouring results at a time as the product packs
-//! together, so that what is written out stays in the second cache.
-//! Taps of one element without padding or stride need nothing written out. Every element of an
-//! image is copied once for each tap and packed once more.
+//! Idea: the textbook's im2col, for as many neighbouring results at a time as stay in the second
+//! cache beside the weights, which pass them as they lie (see `Streamed`). A few rows at a time are
+//! written out, from planes in which each tap is an offset, and packed at once; taps of one
+//! element are rows already. Every element of an image is copied once for each tap and packed once
+//! more; 2 flops a term; registers as in `Streamed`.
 
+use super::planes::Planes;
 use super::scalar::{bias, fill_empty};
-use crate::blocks::gemm::{Blocking, Epilogue, Gemm, Keeps, Right};
+use super::simd::copy;
+use crate::blocks::gemm::{Columns, Epilogue, Packing, Streamed, Unpacked};
 use crate::blocks::made::Made;
 use crate::blocks::math::Activation;
 use crate::blocks::scratch::elements_mut;
 use crate::conv::definition::{Problem, WEIGHTS, X};
 use proofmark_contract::{Call, KernelError};
 use proofmark_schema::{Case, Isa};
-use proofmark_simd::dispatch;
-use proofmark_tensor::{Rows, RowsMut};
+use proofmark_simd::{Body, Simd, dispatch};
+use proofmark_tensor::{Rows, RowsMut, split};
 use std::ops::Range;
 
 /// The kernel.
 pub(crate) static IM2COL: Made = Made {
     name: "im2col",
-    workspace: |case, isa, _| scratch(case, isa) * size_of::<f32>(),
-    ..Made::simd("taps written out as rows, then a packed product of matrices", run)
+    workspace: |case, isa, _| workspace(case, isa, 1),
+    ..Made::simd("taps written out as rows, then a product with the weights as they lie", |call| {
+        run(call, 1)
+    })
 };
 
-/// Columns that are written out at a time.
-fn columns(of: Problem, isa: Isa) -> usize {
-    of.result_area().min(Blocking::of(isa).nc)
-}
-
-/// Floats of what is written out.
-fn unfolded(of: Problem, isa: Isa) -> usize {
-    if is_image(of) { 0 } else { of.terms() * columns(of, isa) }
-}
+/// Terms that are written out at a time.
+const TERMS: usize = 8;
+/// Floats of a cache line, at which parts of the workspace begin.
+const LINE: usize = 16;
 
 /// Whether an image is what would be written out.
 fn is_image(of: Problem) -> bool {
     of.taps == [1, 1] && of.stride == [1, 1] && of.pad == [0, 0]
 }
 
-/// Floats of scratch memory.
-fn scratch(case: &Case, isa: Isa) -> usize {
-    let of = Problem::of(case);
-    let keeps = Keeps { packed_right: false, f32_output: true };
-    let product =
-        Blocking::of(isa).scratch(of.group_outputs(), columns(of, isa), of.terms(), keeps);
-    unfolded(of, isa) + product
+/// Floats of an image's planes, of the packed columns, and of the lines of each thread.
+fn parts(of: Problem, isa: Isa) -> [usize; 3] {
+    let planes = if is_image(of) { 0 } else { Planes::of(of).image() };
+    let lines = if of.taps == [1, 1] {
+        0
+    } else {
+        TERMS * Columns::block(isa, of.terms(), of.result_area())
+    };
+    [planes, Columns::scratch(isa, of.terms(), of.result_area()), lines]
+        .map(|count| count.next_multiple_of(LINE))
 }
 
-fn run(call: &mut Call<'_>) -> Result<(), KernelError> {
-    let (of, isa) = (Problem::of(call.case), call.isa);
+/// Bytes of scratch memory.
+pub(super) fn workspace(case: &Case, isa: Isa, threads: usize) -> usize {
+    let [planes, packed, lines] = parts(Problem::of(case), isa);
+    (planes + packed + threads.max(1) * lines) * size_of::<f32>()
+}
+
+/// Computes the case on `threads` threads.
+pub(super) fn run(call: &mut Call<'_>, threads: usize) -> Result<(), KernelError> {
+    let (of, isa, pool) = (Problem::of(call.case), call.isa, call.pool);
     let (x, weights) = (call.inputs[X].slice::<f32>()?, call.inputs[WEIGHTS].slice::<f32>()?);
     let bias = bias(call, of)?;
     let output = call.outputs[0].slice_mut::<f32>()?;
@@ -57,78 +67,176 @@ fn run(call: &mut Call<'_>) -> Result<(), KernelError> {
         fill_empty(of, bias, output);
         return Ok(());
     }
-    let floats = elements_mut::<f32>(call.workspace, scratch(call.case, isa), "workspace")?;
-    let (unfolded, scratch) = floats.split_at_mut(unfolded(of, isa));
-    let mut output = RowsMut::from_slice(output, of.batches * of.outputs, of.result_area());
+    let planes = Planes::of(of);
+    let [copied, packed, lines] = parts(of, isa);
+    let count = copied + packed + threads * lines;
+    let floats = elements_mut::<f32>(call.workspace, count, "workspace")?;
+    let (copied, rest) = floats.split_at_mut(copied);
+    let (packed, rest) = rest.split_at_mut(packed);
+    let lines = RowsMut::from_slice(rest, threads, lines);
+    let output = RowsMut::from_slice(output, of.batches * of.outputs, of.result_area());
+    // SAFETY: neither view is used again while the handles are.
+    let (lines, output) = unsafe { (lines.share(), output.share()) };
+    let (terms, outputs) = (of.terms(), of.group_outputs());
     for at in 0..of.batches * of.groups {
-        let image = &x[at * of.group_inputs() * of.area()..][..of.group_inputs() * of.area()];
-        let (first, count) = (at * of.group_outputs(), of.group_outputs());
-        let group = at % of.groups * count;
-        let left = &weights[group * of.terms()..][..count * of.terms()];
-        for start in (0..of.result_area()).step_by(columns(of, isa)) {
-            let part = start..of.result_area().min(start + columns(of, isa));
-            let (right, first_column) = if is_image(of) {
-                (Rows::from_slice(image, of.group_inputs(), of.area()), start)
-            } else {
-                let to = &mut unfolded[..of.terms() * part.len()];
-                unfold(of, image, &part, to);
-                (Rows::from_slice(to, of.terms(), part.len()), 0)
-            };
-            let mut rows = output.range(first..first + count);
-            let product = Gemm {
-                left: Rows::from_slice(left, count, of.terms()),
-                right: Right::Stored { rows: right, transposed: false },
-                first_column,
-                output: rows.columns(part.clone()),
-                epilogue: Epilogue { bias: None, activation: Activation::None },
-                scratch: &mut *scratch,
-            };
-            dispatch(isa, product);
-            for (row, bias) in bias.iter().flat_map(|bias| &bias[group..][..count]).enumerate() {
-                rows.row_mut(row)[part.clone()].iter_mut().for_each(|y| *y += bias);
-            }
+        let (image, group) = (at / of.groups, at % of.groups);
+        let image = &x[image * of.channels * of.area()..][..of.channels * of.area()];
+        let is_copied = !is_image(of) && !planes.are_the_image();
+        if is_copied && group == 0 {
+            copy(pool, of, planes, image, copied, threads);
+        }
+        let from = &(if is_copied { &*copied } else { image })
+            [group * of.group_inputs() * planes.channel()..];
+        let from = Unfolded { of, isa, planes, from };
+        let left = &weights[group * outputs * terms..][..outputs * terms];
+        let left = Rows::from_slice(left, outputs, terms);
+        let bias = bias.map(|bias| &bias[group * outputs..][..outputs]);
+        for results in Columns::blocks(isa, terms, of.result_area()) {
+            let columns = Columns::of(isa, terms, results.len());
+            let packing = Packing::new(columns, packed);
+            pool.run(threads, &|index| {
+                let own = split(terms, threads, index, TERMS);
+                // SAFETY: each index takes the one row of its number, and terms of its own.
+                unsafe {
+                    let mut lines = lines.range_mut(index..index + 1);
+                    from.pack(&results, own, lines.row_mut(0), &packing);
+                }
+            });
+            let right = &*packed;
+            pool.run(threads, &|index| {
+                let part = part(isa, outputs, results.len(), threads, index);
+                let first = at * outputs + part.rows.start;
+                let to = results.start + part.columns.start..results.start + part.columns.end;
+                // SAFETY: parts of different threads differ in rows or in columns.
+                let output = unsafe { output.block_mut(first..first + part.rows.len(), to) };
+                multiply(isa, left, (columns, right), part, bias, output);
+            });
         }
     }
     Ok(())
 }
 
-/// Writes out what each tap of a group's channels meets for some results.
-fn unfold(of: Problem, image: &[f32], results: &Range<usize>, to: &mut [f32]) {
-    let [height, width] = of.taps;
-    for (term, to) in to.chunks_exact_mut(results.len()).enumerate() {
-        let (channel, tap) = (term / (height * width), [term / width % height, term % width]);
-        let channel = &image[channel * of.area()..][..of.area()];
-        let mut at = results.start;
-        while at < results.end {
-            let (i, j) = (at / of.result[1], at % of.result[1]);
-            let run = (results.end - at).min(of.result[1] - j);
-            let to = &mut to[at - results.start..][..run];
-            match of.place(0, i, tap[0]) {
-                Some(row) => unfold_row(of, &channel[row * of.size[1]..], j, tap[1], to),
-                None => to.fill(0.0),
+/// What one thread computes of a product.
+struct Part {
+    rows: Range<usize>,
+    columns: Range<usize>,
+}
+
+/// Rows or panels of columns, whichever come out more even.
+fn part(isa: Isa, rows: usize, columns: usize, threads: usize, index: usize) -> Part {
+    let (height, width) = (Columns::height(isa), Columns::width(isa));
+    let largest = |total: usize, grain: usize| {
+        split(total, threads, 0, grain).len() as f64 / total.max(1) as f64
+    };
+    if largest(rows, height) < largest(columns, width) {
+        return Part { rows: split(rows, threads, index, height), columns: 0..columns };
+    }
+    Part { rows: 0..rows, columns: split(columns, threads, index, width) }
+}
+
+fn multiply(
+    isa: Isa,
+    left: Rows<'_, f32>,
+    (packed, right): (Columns, &[f32]),
+    Part { rows, columns }: Part,
+    bias: Option<&[f32]>,
+    mut output: RowsMut<'_, f32>,
+) {
+    let product = Streamed {
+        left: left.range(rows.clone()),
+        packed,
+        right,
+        columns,
+        output: output.reborrow(),
+        epilogue: Epilogue { bias: None, activation: Activation::None },
+        first_column: 0,
+    };
+    dispatch(isa, product);
+    for (row, bias) in bias.iter().flat_map(|bias| &bias[rows.clone()]).enumerate() {
+        output.row_mut(row).iter_mut().for_each(|y| *y += bias);
+    }
+}
+
+/// What the taps of a group meet.
+struct Unfolded<'a> {
+    of: Problem,
+    isa: Isa,
+    planes: Planes,
+    /// The planes of the group's channels.
+    from: &'a [f32],
+}
+
+impl Unfolded<'_> {
+    /// Packs some terms of some results.
+    ///
+    /// # Safety
+    /// As [`Packing::pack`].
+    unsafe fn pack(
+        &self,
+        results: &Range<usize>,
+        terms: Range<usize>,
+        lines: &mut [f32],
+        to: &Packing<'_>,
+    ) {
+        let (of, channel) = (self.of, self.planes.channel());
+        if of.taps == [1, 1] {
+            // A plane holds the results side by side.
+            let count = of.group_inputs();
+            let rows = Rows::from_slice(&self.from[..count * channel], count, channel);
+            let (first_term, first_column) = (terms.start, results.start);
+            let source = Unpacked { rows, transposed: false, first_term, first_column };
+            // SAFETY: as the caller vouches.
+            return unsafe { to.pack(terms, source) };
+        }
+        for start in terms.clone().step_by(TERMS) {
+            let few = start..terms.end.min(start + TERMS);
+            let lines = &mut lines[..few.len() * results.len()];
+            for (term, line) in few.clone().zip(lines.chunks_exact_mut(results.len())) {
+                dispatch(self.isa, Unfold { unfolded: self, term, first: results.start, line });
             }
-            at += run;
+            let rows = Rows::from_slice(lines, few.len(), results.len());
+            let source = Unpacked { rows, transposed: false, first_term: 0, first_column: 0 };
+            // SAFETY: as the caller vouches.
+            unsafe { to.pack(few, source) };
         }
     }
 }
 
-/// What a tap meets in one row for the results from `first` on.
-fn unfold_row(of: Problem, row: &[f32], first: usize, tap: usize, to: &mut [f32]) {
-    let (stride, pad, shift) = (of.stride[1], of.pad[1], tap * of.dilation[1]);
-    // The first result whose tap falls on an element, and the first past those.
-    let begin = pad.saturating_sub(shift).div_ceil(stride);
-    let begin = begin.saturating_sub(first).min(to.len());
-    let end = (of.size[1] + pad).saturating_sub(shift).div_ceil(stride);
-    let end = end.saturating_sub(first).clamp(begin, to.len());
-    to[..begin].fill(0.0);
-    to[end..].fill(0.0);
-    let own = &mut to[begin..end];
-    if own.is_empty() {
-        return;
-    }
-    let row = &row[(first + begin) * stride + shift - pad..of.size[1]];
-    match stride {
-        1 => own.copy_from_slice(&row[..own.len()]),
-        _ => own.iter_mut().zip(row.iter().step_by(stride)).for_each(|(to, from)| *to = *from),
+/// What one term's tap meets for the results from `first` on.
+struct Unfold<'a> {
+    unfolded: &'a Unfolded<'a>,
+    term: usize,
+    first: usize,
+    line: &'a mut [f32],
+}
+
+impl Body for Unfold<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn run<S: Simd>(self, simd: S) {
+        let Unfolded { of, planes, from, .. } = self.unfolded;
+        let [height, width] = of.taps;
+        let (channel, tap) = (self.term / (height * width), self.term % (height * width));
+        let offset = planes.offset([tap / width, tap % width]);
+        let from = &from[channel * planes.channel() + offset..];
+        let (mut row, mut column) = (self.first / of.result[1], self.first % of.result[1]);
+        let mut at = 0;
+        while at < self.line.len() {
+            let run = (self.line.len() - at).min(of.result[1] - column);
+            let source = &from[row * planes.pitch() + column..][..run];
+            let target = &mut self.line[at..][..run];
+            let mut lane = 0;
+            while lane + S::LANES <= run {
+                simd.store(simd.load(&source[lane..]), &mut target[lane..]);
+                lane += S::LANES;
+            }
+            if lane < run {
+                let rest = simd.load_partial(&source[lane..], 0.0);
+                simd.store_partial(rest, &mut target[lane..]);
+            }
+            (row, column) = (row + 1, 0);
+            at += run;
+        }
     }
 }

@@ -1,9 +1,11 @@
-//! What the kernels on vectors share: products of few rows as they are, others packed.
+//! What the kernels on vectors share: products of few rows as they are, those of few columns with
+//! the right operand packed, others with both.
 
 use super::super::definition::{Shape, output_dtype};
 use super::portion::{self, Part, Portion, typed};
 use crate::blocks::gemm::{
-    Blocking, Gemm, Keeps, PackRight, PackedRight, Right, SKINNY_ROWS, Skinny, skinny_scratch,
+    Blocking, Columns, Gemm, Keeps, PackRight, PackedRight, Packing, Right, SKINNY_ROWS, Skinny,
+    Streamed, Unpacked, skinny_scratch,
 };
 use crate::blocks::scratch::{elements, elements_mut};
 use crate::blocks::stored::Stored;
@@ -39,6 +41,19 @@ fn is_skinny(shape: Shape, source: Source) -> bool {
     source == Source::Operand && shape.m <= SKINNY_ROWS
 }
 
+/// Columns up to which the left operand is read where it lies. Reasoned, not tuned: raced at 49.
+const FEW_COLUMNS: usize = 256;
+/// Terms up to which a panel of columns stays in the second cache: 1.5 MiB.
+const TERMS: usize = 8192;
+
+/// Whether the product has so few columns that the left operand is not packed; likewise a matter
+/// of the case alone.
+fn is_streamed(case: &Case, source: Source) -> bool {
+    let shape = Shape::of(case);
+    let is_fit = shape.n <= FEW_COLUMNS && shape.k <= TERMS && case.dtype == DType::F32;
+    is_fit && source == Source::Operand && !is_skinny(shape, source)
+}
+
 /// Bytes of scratch memory for all threads.
 pub(super) fn workspace_bytes(case: &Case, isa: Isa, threads: usize, source: Source) -> usize {
     let threads = threads.max(1);
@@ -68,19 +83,31 @@ fn pack<T: Stored, U>(call: &Call<'_>, prepared: &mut [u8]) -> Result<(), Kernel
 
 /// Computes the case on `threads` threads.
 pub(super) fn run(call: &mut Call<'_>, threads: usize, source: Source) -> Result<(), KernelError> {
+    if is_streamed(call.case, source) {
+        return streamed(call, threads);
+    }
     typed!(call.case, product(call, threads, source))
 }
 
 /// Rows and columns that are not split among threads.
-fn tile(isa: Isa) -> (usize, usize) {
+fn tile(case: &Case, isa: Isa, source: Source) -> (usize, usize) {
+    if is_streamed(case, source) {
+        return (Columns::height(isa), Columns::width(isa));
+    }
     let blocking = Blocking::of(isa);
     (blocking.mr, blocking.nr)
 }
 
-/// Floats of scratch memory for each thread: those of the first part, which is the largest.
+/// Floats of scratch memory for each thread: those of the first part, which is the largest; but
+/// an edge of columns, which the last has, may need more.
 fn scratch(case: &Case, isa: Isa, threads: usize, source: Source) -> usize {
     let (shape, blocking) = (Shape::of(case), Blocking::of(isa));
-    let part = Part::of(shape, tile(isa), threads, 0);
+    let part = |index| Part::of(shape, tile(case, isa, source), threads, index);
+    if is_streamed(case, source) {
+        let each = (0..threads).map(|index| part(index).columns.len());
+        return each.map(|count| Columns::scratch(isa, shape.k, count)).max().unwrap_or(0);
+    }
+    let part = part(0);
     if is_skinny(shape, source) {
         return skinny_scratch(part.rows.len(), shape.k);
     }
@@ -123,5 +150,42 @@ fn product<T: Stored, U: Stored>(
         };
         dispatch(isa, Gemm { left, right, first_column, output, epilogue, scratch });
     };
-    portion::run(call, threads, tile(isa), count * size_of::<f32>(), &compute)
+    let tile = tile(call.case, isa, source);
+    portion::run(call, threads, tile, count * size_of::<f32>(), &compute)
+}
+
+/// A product of few columns.
+fn streamed(call: &mut Call<'_>, threads: usize) -> Result<(), KernelError> {
+    let (shape, isa) = (Shape::of(call.case), call.isa);
+    let count = scratch(call.case, isa, threads, Source::Operand);
+    let compute = |portion: Portion<'_, f32, f32>| {
+        let Portion { left, right, first_column, mut output, epilogue, scratch } = portion;
+        let Ok(scratch) = elements_mut(scratch, count, "workspace") else {
+            unreachable!("a cache line is aligned for floats")
+        };
+        for block in Columns::blocks(isa, shape.k, output.cols()) {
+            let packed = Columns::of(isa, shape.k, block.len());
+            let first_column = first_column + block.start;
+            let from = Unpacked {
+                rows: right,
+                transposed: shape.is_transposed,
+                first_term: 0,
+                first_column,
+            };
+            // SAFETY: the memory is this thread's own.
+            unsafe { Packing::new(packed, &mut *scratch).pack(0..shape.k, from) };
+            let product = Streamed {
+                left,
+                packed,
+                right: &*scratch,
+                columns: 0..block.len(),
+                output: output.columns(block),
+                epilogue,
+                first_column,
+            };
+            dispatch(isa, product);
+        }
+    };
+    let tile = tile(call.case, isa, Source::Operand);
+    portion::run(call, threads, tile, count * size_of::<f32>(), &compute)
 }

@@ -3,8 +3,7 @@
 //! Idea: each thread runs the `simd` product on its own part and packs what it needs itself, so
 //! threads never wait for each other; parts are a grid that packs the least twice. Terms are
 //! never split, so every thread count gives the same bits.
-//! Registers: AVX-512 14×32 in 28 accumulators, 2 loads, 1 broadcast; AVX2 6×16 in 12, 2 and
-//! 1; scalar 4×4.
+//! Registers: as `simd`.
 
 use super::blocked::{self, Source};
 use crate::matmul::products;

@@ -1,11 +1,11 @@
-//! Blocked product on one thread; both operands are packed within each call.
+//! Blocked product on one thread; operands are packed within each call.
 //!
 //! Idea: BLIS's five loops over panels that the call packs itself (see `blocks::gemm`). Each
 //! element of A is packed once per 768 columns, each of B once; a term costs 2 flops, and a tile
 //! reads mr + nr packed floats for mr·nr of them. Up to 16 rows nothing is packed: B is read once,
-//! as it is stored, at the rate of the memory it lies in.
-//! Registers: AVX-512 14×32 in 28 accumulators, 2 loads, 1 broadcast; AVX2 6×16 in 12, 2 and
-//! 1; scalar 4×4.
+//! as it is stored, at the rate of the memory it lies in; up to 256 columns of f32 A is not packed.
+//! Registers: AVX-512 14×32 in 28 accumulators, 2 loads, 1 broadcast (few columns: 8×48 in 24, 3
+//! and 1); AVX2 6×16 in 12, 2 and 1; scalar 4×4.
 
 use super::blocked::{self, Source};
 use proofmark_contract::{Call, Kernel, KernelError, Unsupported};
