@@ -1,7 +1,7 @@
 //! One lane in plain Rust: the level that every machine has, and the others' point of comparison.
 
-use crate::Simd;
 use crate::vector::{beyond, require_lanes};
+use crate::{Body, Simd};
 use proofmark_schema::Isa;
 
 /// The token of plain scalar code; always available.
@@ -27,6 +27,11 @@ impl Simd for Scalar {
     type F = f32;
     type I = i32;
     type M = bool;
+
+    #[inline(never)]
+    fn apart<B: Body>(self, body: B) -> B::Output {
+        body.run(self)
+    }
 
     #[inline(always)]
     fn splat(self, value: f32) -> f32 {
@@ -230,6 +235,10 @@ impl Simd for Scalar {
     #[inline(always)]
     fn zip(self, a: f32, b: f32) -> (f32, f32) {
         (a, b)
+    }
+    #[inline(always)]
+    fn turn_quarters(self, rows: [f32; 4]) -> [f32; 4] {
+        rows
     }
     #[inline(always)]
     fn reverse(self, a: f32) -> f32 {

@@ -338,6 +338,9 @@ fn dispatch_enters_with_the_token_asked_for() {
     for (isa, lanes) in expected.into_iter().filter(|(isa, _)| available(*isa)) {
         assert_eq!(dispatch(isa, Name), (isa, lanes));
     }
+    at_every_level!(|simd: S| {
+        assert_eq!(simd.apart(Name), (S::ISA, S::LANES));
+    });
     assert!(available(Isa::Scalar) && available(crate::detect()));
 }
 
@@ -353,5 +356,20 @@ fn pairs_are_taken_apart_put_together_and_lanes_reversed() {
         expect_lanes(simd, "lower pairs", low, |lane| lane as f32);
         expect_lanes(simd, "upper pairs", high, |lane| (S::LANES + lane) as f32);
         expect_lanes(simd, "reversed", simd.reverse(a), |lane| (S::LANES - 1 - lane) as f32);
+    });
+}
+
+#[test]
+fn quarters_of_four_vectors_change_places() {
+    at_every_level!(|simd: S| {
+        let quarter = (S::LANES / 4).max(1);
+        let values: Vec<f32> = (0..4 * S::LANES).map(|i| i as f32).collect();
+        let rows = [0, 1, 2, 3].map(|i| simd.load(&values[i * S::LANES..]));
+        for (j, row) in simd.turn_quarters(rows).into_iter().enumerate() {
+            expect_lanes(simd, "turned quarters", row, |lane| {
+                let (i, j) = if S::LANES == 1 { (j, 0) } else { (lane / quarter, j) };
+                values[i * S::LANES + j * quarter + lane % quarter]
+            });
+        }
     });
 }

@@ -40,6 +40,10 @@ pub trait Simd: Copy + Send + Sync + 'static {
     /// One truth value per lane.
     type M: Copy;
 
+    /// Runs `body` as a function of its own, with a register file of its own: for a kernel of
+    /// many large loops, which would spill each other's addresses.
+    fn apart<B: Body>(self, body: B) -> B::Output;
+
     /// Every lane `value`.
     fn splat(self, value: f32) -> Self::F;
     /// Every lane +0.
@@ -229,6 +233,9 @@ pub trait Simd: Copy + Send + Sync + 'static {
     fn unzip(self, a: Self::F, b: Self::F) -> (Self::F, Self::F);
     /// Pairs of a lane of `a` and a lane of `b`, lower lanes first: undoes [`Simd::unzip`].
     fn zip(self, a: Self::F, b: Self::F) -> (Self::F, Self::F);
+    /// Four rows of four quarters turned over: quarter `j` of vector `i` becomes quarter `i` of
+    /// vector `j`. A vector of one lane has no quarters and stays.
+    fn turn_quarters(self, rows: [Self::F; 4]) -> [Self::F; 4];
     /// The lanes in reverse order.
     fn reverse(self, a: Self::F) -> Self::F;
 

@@ -53,10 +53,16 @@ impl Layout {
 
     /// Elements from the first to the last, padding between rows counted; 0 if empty.
     pub fn span(&self) -> usize {
-        if self.is_empty() {
+        self.span_of(self.rows())
+    }
+
+    /// The same, of so many rows.
+    pub(crate) fn span_of(&self, rows: usize) -> usize {
+        let cols = self.cols();
+        if rows == 0 || cols == 0 {
             return 0;
         }
-        (self.rows() - 1).saturating_mul(self.row_stride).saturating_add(self.cols())
+        (rows - 1).saturating_mul(self.row_stride).saturating_add(cols)
     }
 
     /// Whether no padding lies between the elements.

@@ -98,22 +98,22 @@ impl Tensor {
 
     /// The rows, for reading.
     pub fn rows<T: Element>(&self) -> Result<Rows<'_, T>, ViewError> {
-        let base = self.check::<T>()?;
+        let (base, rows) = self.check::<T>()?;
         let Layout { row_stride, .. } = self.layout;
         // SAFETY: `from_raw` promised the memory; `check` saw that the layout lies within it, that
         // T is the element type and that it is aligned; any bits are a valid `Element`.
-        Ok(unsafe { Rows::from_raw(base, self.layout.rows(), self.layout.cols(), row_stride) })
+        Ok(unsafe { Rows::from_raw(base, rows, self.layout.cols(), row_stride) })
     }
 
     /// The rows, for writing.
     pub fn rows_mut<T: Element>(&mut self) -> Result<RowsMut<'_, T>, ViewError> {
-        let base = self.check::<T>()?;
+        let (base, rows) = self.check::<T>()?;
         if !self.writable {
             return Err(ViewError::ReadOnly);
         }
         let Layout { row_stride, .. } = self.layout;
         // SAFETY: as for `rows`; the tensor is writable and borrowed mutably.
-        Ok(unsafe { RowsMut::from_raw(base, self.layout.rows(), self.layout.cols(), row_stride) })
+        Ok(unsafe { RowsMut::from_raw(base, rows, self.layout.cols(), row_stride) })
     }
 
     /// All elements, for reading, of a tensor without padding.
@@ -125,13 +125,10 @@ impl Tensor {
     /// All elements, for writing, of a tensor without padding.
     pub fn slice_mut<T: Element>(&mut self) -> Result<&mut [T], ViewError> {
         let not_dense = self.not_dense();
-        if !self.layout.is_dense() {
-            return Err(not_dense);
-        }
-        let length = self.layout.len();
-        let pointer = self.rows_mut::<T>()?.as_mut_ptr();
+        let mut rows = self.rows_mut::<T>()?;
+        let length = rows.as_slice().ok_or(not_dense)?.len();
         // SAFETY: the rows are this tensor's alone while it is borrowed, and dense: one range.
-        Ok(unsafe { slice::from_raw_parts_mut(pointer, length) })
+        Ok(unsafe { slice::from_raw_parts_mut(rows.as_mut_ptr(), length) })
     }
 
     /// The values in logical order; works for any address.
@@ -212,28 +209,30 @@ impl Tensor {
         ViewError::NotDense { cols: self.layout.cols(), row_stride: self.layout.row_stride }
     }
 
-    fn check_bounds(&self) -> Result<(), ViewError> {
+    /// How many rows there are, after a look whether the memory holds them.
+    fn check_bounds(&self) -> Result<usize, ViewError> {
         let layout = &self.layout;
-        let fits = layout.span().saturating_mul(self.dtype.size()) <= self.bytes;
-        let apart = layout.row_stride >= layout.cols() || layout.rows() <= 1;
+        let rows = layout.rows();
+        let fits = layout.span_of(rows).saturating_mul(self.dtype.size()) <= self.bytes;
+        let apart = layout.row_stride >= layout.cols() || rows <= 1;
         if fits && apart {
-            return Ok(());
+            return Ok(rows);
         }
         let (shape, row_stride) = (layout.shape.clone(), layout.row_stride);
         Err(ViewError::OutOfBounds { shape, row_stride, bytes: self.bytes })
     }
 
-    fn check<T: Element>(&self) -> Result<*mut T, ViewError> {
+    fn check<T: Element>(&self) -> Result<(*mut T, usize), ViewError> {
         if T::DTYPE != self.dtype {
             return Err(ViewError::WrongDType { have: self.dtype, want: T::DTYPE });
         }
-        self.check_bounds()?;
+        let rows = self.check_bounds()?;
         let base = self.base.cast::<T>();
         if !base.is_aligned() {
             let (address, align) = (self.base as usize, align_of::<T>());
             return Err(ViewError::Misaligned { address, align });
         }
-        Ok(base)
+        Ok((base, rows))
     }
 }
 

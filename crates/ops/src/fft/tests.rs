@@ -49,7 +49,9 @@ fn the_oracle_of_a_long_prime_is_the_sum_itself() {
 
 #[test]
 fn threads_do_not_change_a_bit() {
-    for case in ["b=1,x=1,y=1,z=16384", "b=3,x=1,y=50,z=96", "b=1,x=1,y=1,z=4099"] {
+    for case in
+        ["b=1,x=1,y=1,z=10000", "b=1,x=1,y=1,z=16384", "b=3,x=1,y=50,z=96", "b=1,x=1,y=1,z=4099"]
+    {
         trial::threads_change_nothing(&ENTRY, &format!("fft:f32[{case}]"));
     }
 }

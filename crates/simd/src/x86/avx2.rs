@@ -2,7 +2,7 @@
 
 use super::register_methods;
 use crate::vector::{beyond, require_lanes};
-use crate::{Simd, available};
+use crate::{Body, Simd, available};
 use core::arch::x86_64::*;
 use proofmark_schema::Isa;
 
@@ -108,12 +108,24 @@ fn copy_words(mut source: &[u16], mut target: &mut [u16]) {
     step::<1>(&mut source, &mut target);
 }
 
+#[inline(never)]
+#[target_feature(enable = "avx2,fma,f16c")]
+fn apart<B: Body>(token: Avx2, body: B) -> B::Output {
+    body.run(token)
+}
+
 impl Simd for Avx2 {
     const ISA: Isa = Isa::Avx2;
     const LANES: usize = 8;
     type F = __m256;
     type I = __m256i;
     type M = __m256;
+
+    #[inline(always)]
+    fn apart<B: Body>(self, body: B) -> B::Output {
+        // SAFETY: `self` exists only where the features were detected.
+        unsafe { apart(self, body) }
+    }
 
     #[inline(always)]
     fn load(self, source: &[f32]) -> __m256 {
@@ -420,6 +432,21 @@ impl Simd for Avx2 {
             let (low, high) = (_mm256_unpacklo_ps(a, b), _mm256_unpackhi_ps(a, b));
             let lower = _mm256_permute2f128_ps::<0x20>(low, high);
             (lower, _mm256_permute2f128_ps::<0x31>(low, high))
+        }
+    }
+    #[inline(always)]
+    fn turn_quarters(self, rows: [__m256; 4]) -> [__m256; 4] {
+        // SAFETY: `self` proves AVX; registers only.
+        unsafe {
+            let [a, b, c, d] = rows;
+            let even = [_mm256_shuffle_ps::<0x44>(a, b), _mm256_shuffle_ps::<0x44>(c, d)];
+            let odd = [_mm256_shuffle_ps::<0xee>(a, b), _mm256_shuffle_ps::<0xee>(c, d)];
+            [
+                _mm256_permute2f128_ps::<0x20>(even[0], even[1]),
+                _mm256_permute2f128_ps::<0x20>(odd[0], odd[1]),
+                _mm256_permute2f128_ps::<0x31>(even[0], even[1]),
+                _mm256_permute2f128_ps::<0x31>(odd[0], odd[1]),
+            ]
         }
     }
     #[inline(always)]

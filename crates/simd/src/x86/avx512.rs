@@ -2,7 +2,7 @@
 
 use super::{Avx2, register_methods};
 use crate::vector::{beyond, require_lanes};
-use crate::{Simd, available};
+use crate::{Body, Simd, available};
 use core::arch::x86_64::*;
 use proofmark_schema::Isa;
 
@@ -83,12 +83,24 @@ impl Avx512 {
     }
 }
 
+#[inline(never)]
+#[target_feature(enable = "avx512f,avx512bw,avx512dq,avx512vl,avx2,fma,f16c")]
+fn apart<B: Body>(token: Avx512, body: B) -> B::Output {
+    body.run(token)
+}
+
 impl Simd for Avx512 {
     const ISA: Isa = Isa::Avx512;
     const LANES: usize = 16;
     type F = __m512;
     type I = __m512i;
     type M = __mmask16;
+
+    #[inline(always)]
+    fn apart<B: Body>(self, body: B) -> B::Output {
+        // SAFETY: `self` exists only where the features were detected.
+        unsafe { apart(self, body) }
+    }
 
     #[inline(always)]
     fn load(self, source: &[f32]) -> __m512 {
@@ -144,16 +156,11 @@ impl Simd for Avx512 {
             }
             let mut turned = rows;
             for first in 0..4 {
-                let [a, b, c, d] =
-                    [rows[first], rows[first + 4], rows[first + 8], rows[first + 12]];
-                let (ab, cd) =
-                    (_mm512_shuffle_f32x4::<EVEN>(a, b), _mm512_shuffle_f32x4::<EVEN>(c, d));
-                turned[first] = _mm512_shuffle_f32x4::<EVEN>(ab, cd);
-                turned[first + 8] = _mm512_shuffle_f32x4::<ODD>(ab, cd);
-                let (ab, cd) =
-                    (_mm512_shuffle_f32x4::<ODD>(a, b), _mm512_shuffle_f32x4::<ODD>(c, d));
-                turned[first + 4] = _mm512_shuffle_f32x4::<EVEN>(ab, cd);
-                turned[first + 12] = _mm512_shuffle_f32x4::<ODD>(ab, cd);
+                let squares = [rows[first], rows[first + 4], rows[first + 8], rows[first + 12]];
+                let squares = self.turn_quarters(squares);
+                for i in 0..4 {
+                    turned[first + 4 * i] = squares[i];
+                }
             }
             for j in 0..16 {
                 self.store_ptr(turned[j], target.add(j * target_stride));
@@ -372,6 +379,20 @@ impl Simd for Avx512 {
             let low = _mm512_setr_epi32(0, 16, 1, 17, 2, 18, 3, 19, 4, 20, 5, 21, 6, 22, 7, 23);
             let high = _mm512_add_epi32(low, _mm512_set1_epi32(8));
             (_mm512_permutex2var_ps(a, low, b), _mm512_permutex2var_ps(a, high, b))
+        }
+    }
+    #[inline(always)]
+    fn turn_quarters(self, [a, b, c, d]: [__m512; 4]) -> [__m512; 4] {
+        // SAFETY: `self` proves AVX-512 F; registers only.
+        unsafe {
+            let even = [_mm512_shuffle_f32x4::<EVEN>(a, b), _mm512_shuffle_f32x4::<EVEN>(c, d)];
+            let odd = [_mm512_shuffle_f32x4::<ODD>(a, b), _mm512_shuffle_f32x4::<ODD>(c, d)];
+            [
+                _mm512_shuffle_f32x4::<EVEN>(even[0], even[1]),
+                _mm512_shuffle_f32x4::<EVEN>(odd[0], odd[1]),
+                _mm512_shuffle_f32x4::<ODD>(even[0], even[1]),
+                _mm512_shuffle_f32x4::<ODD>(odd[0], odd[1]),
+            ]
         }
     }
     #[inline(always)]

@@ -2,8 +2,9 @@
 
 use super::along::{Fold, Products};
 use super::memory::{Own, lanes};
-use super::pass::{Pass, Sink, Source};
+use super::pass::{Pass, Passes, Sink, Source};
 use super::plan::{Line, Plan, is_folded};
+use super::registers::InRegisters;
 use crate::fft::definition::{Kind, Problem};
 use proofmark_schema::Isa;
 use proofmark_simd::dispatch;
@@ -12,7 +13,7 @@ use std::ops::Range;
 /// Which way, and the factor of results.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Way {
-    /// Real and imaginary parts are swapped on the way in and out, which makes it the inverse.
+    /// With positive exponents, as the plan is.
     pub(super) is_inverse: bool,
     /// What results are multiplied by.
     pub(super) scale: f32,
@@ -49,73 +50,77 @@ impl Lines<'_> {
         if line.first.n == 1 { [0, 1] } else { [groups(line.second.n), groups(line.first.n)] }
     }
 
-    /// Some groups of the first pass, which leaves the turned matrix in `middle`.
+    /// Some groups of the first pass, which leaves the turned matrix in `middle`, and some of the
+    /// second.
     ///
     /// # Safety
     /// The ends and the memory belong to the line and nobody writes them meanwhile, but other
-    /// groups `middle`.
-    pub(super) unsafe fn first(
+    /// groups `middle` or other columns of the result.
+    pub(super) unsafe fn passes(
         &self,
         line: &Line,
         ends: Ends,
-        way: Way,
+        scale: f32,
         middle: *mut f32,
-        buffers: [*mut f32; 2],
-        groups: Range<usize>,
+        scratch: [*mut f32; 2],
+        [first, second]: [Range<usize>; 2],
     ) {
-        let lanes = self.lanes();
-        let columns = line.second.n;
-        let source =
-            Source::Pairs { first: ends.from, stride: 2 * columns, is_swapped: way.is_inverse };
-        let group = 2 * lanes * columns.next_multiple_of(lanes);
-        let between = self.tables[line.between..].as_ptr();
-        let sink = Sink::Turned { first: middle, group, between };
-        let (column, tables) = (&line.first, self.tables);
-        dispatch(
-            self.isa,
-            Pass { column, tables, columns, groups, source, sink, scratch: buffers },
-        );
+        let (lanes, tables) = (self.lanes(), self.tables);
+        let (rows, cols) = (line.first.n, line.second.n);
+        let group = 2 * lanes * cols.next_multiple_of(lanes);
+        let pairs = |stride: usize| Source::Pairs { first: ends.from, stride };
+        let passes = [
+            Pass {
+                column: &line.first,
+                tables,
+                columns: cols,
+                groups: first,
+                is_in_place: false,
+                source: pairs(2 * cols),
+                sink: Sink::Turned {
+                    first: middle,
+                    group,
+                    between: tables[line.between..].as_ptr(),
+                },
+                scratch,
+            },
+            Pass {
+                column: &line.second,
+                tables,
+                columns: rows,
+                groups: second,
+                is_in_place: false,
+                source: if rows == 1 { pairs(2) } else { Source::Parts { first: middle, group } },
+                sink: Sink::Pairs { first: ends.to, stride: 2 * rows, scale },
+                scratch,
+            },
+        ];
+        dispatch(self.isa, Passes(&passes));
     }
 
-    /// Some groups of the second pass.
-    ///
-    /// # Safety
-    /// As for [`Lines::first`]; other groups write other columns of the result.
-    pub(super) unsafe fn second(
+    /// Lines one behind the other, each a transform of `m` points by two passes or in registers.
+    pub(super) fn direct(
         &self,
         line: &Line,
-        ends: Ends,
-        way: Way,
-        middle: *mut f32,
-        buffers: [*mut f32; 2],
-        groups: Range<usize>,
+        from: &[f32],
+        to: &mut [f32],
+        scale: f32,
+        own: &Own<'_>,
     ) {
-        let (lanes, columns) = (self.lanes(), line.first.n);
-        let source = match columns {
-            1 => Source::Pairs { first: ends.from, stride: 2, is_swapped: way.is_inverse },
-            _ => {
-                let group = 2 * lanes * line.second.n.next_multiple_of(lanes);
-                Source::Parts { first: middle, group }
+        assert!(from.len() == to.len() && from.len().is_multiple_of(2 * line.m), "whole lines");
+        let (from, to, lines) = (from.as_ptr(), to.as_mut_ptr(), from.len() / (2 * line.m));
+        if line.is_in_registers(self.lanes()) {
+            let (factors, is_inverse) = (&self.tables[line.between..], line.second.is_inverse);
+            let body = InRegisters { from, to, lines, factors, is_inverse, scale };
+            return dispatch(self.isa, body);
+        }
+        let groups = self.groups(line).map(|groups| 0..groups);
+        for start in (0..lines).map(|index| 2 * line.m * index) {
+            // SAFETY: the slices are whole lines, and the memory is this thread's own.
+            unsafe {
+                let ends = Ends { from: from.add(start), to: to.add(start) };
+                self.passes(line, ends, scale, own.middle, own.buffers, groups.clone());
             }
-        };
-        let Way { is_inverse: is_swapped, scale } = way;
-        let sink = Sink::Pairs { first: ends.to, stride: 2 * columns, is_swapped, scale };
-        let (column, tables) = (&line.second, self.tables);
-        dispatch(
-            self.isa,
-            Pass { column, tables, columns, groups, source, sink, scratch: buffers },
-        );
-    }
-
-    /// A transform of `m` points by two passes.
-    fn direct(&self, line: &Line, from: &[f32], to: &mut [f32], way: Way, own: &Own<'_>) {
-        assert!(from.len() >= 2 * line.m && to.len() >= 2 * line.m, "a whole line");
-        let ends = Ends { from: from.as_ptr(), to: to.as_mut_ptr() };
-        let [first, second] = self.groups(line);
-        // SAFETY: the slices are whole lines, and the memory is this thread's own.
-        unsafe {
-            self.first(line, ends, way, own.middle, own.buffers, 0..first);
-            self.second(line, ends, way, own.middle, own.buffers, 0..second);
         }
     }
 
@@ -129,22 +134,22 @@ impl Lines<'_> {
         own: &mut Own<'_>,
     ) {
         if !line.is_convolved() {
-            return self.direct(line, from, to, way, own);
+            let floats = 2 * line.m;
+            return self.direct(line, &from[..floats], &mut to[..floats], way.scale, own);
         }
         let (n, m) = (2 * line.n, 2 * line.m);
         let (chirp, filter) = (&self.tables[line.chirp..][..n], &self.tables[line.filter..][..m]);
         let [u, v] = std::mem::take(&mut own.wide);
         let swaps = way.is_inverse;
-        let plain = Way { is_inverse: false, scale: 1.0 };
         let multiply = |from: &[f32], by, to: &mut [f32], swaps_from, swaps_to, scale| {
             dispatch(self.isa, Products { from, by, to, swaps_from, swaps_to, scale });
         };
         multiply(&from[..n], chirp, &mut u[..n], swaps, false, 1.0);
         u[n..m].fill(0.0);
-        self.direct(line, u, v, plain, own);
+        self.direct(line, &u[..m], &mut v[..m], 1.0, own);
         // The second transform is the inverse: swapped going in here and coming out below.
         multiply(&v[..m], filter, &mut u[..m], false, true, 1.0);
-        self.direct(line, u, v, plain, own);
+        self.direct(line, &u[..m], &mut v[..m], 1.0, own);
         multiply(&v[..n], chirp, &mut to[..n], true, swaps, way.scale);
         own.wide = [u, v];
     }

@@ -1,18 +1,19 @@
 //! The memory that a transform works in, cut into what each thread has for itself.
 
-use super::plan::{Line, Plan};
+use super::plan::{Line, Plan, is_folded};
+use super::registers::POINTS;
 use crate::fft::definition::{Kind, Problem};
 use proofmark_schema::Isa;
 
 /// Longest lines that vectors of 16 lanes would leave half empty: 8 rows of 8 columns, and less.
 const SHORT: usize = 100;
 
-/// The path that is taken where another is permitted: short lines want short vectors.
+/// The path that is taken where another is permitted: short lines want short vectors, but for
+/// those that stay in registers.
 pub(super) fn taken(problem: &Problem, isa: Isa) -> Isa {
-    match isa {
-        Isa::Avx512 if problem.points() == problem.z && problem.z <= SHORT => Isa::Avx2,
-        isa => isa,
-    }
+    let points = if is_folded(problem) { problem.z / 2 } else { problem.z };
+    let is_short = problem.points() == problem.z && problem.z <= SHORT && points != POINTS;
+    if isa == Isa::Avx512 && is_short { Isa::Avx2 } else { isa }
 }
 
 /// Lanes of a path's vectors.

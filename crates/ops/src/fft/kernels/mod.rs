@@ -7,8 +7,10 @@ mod memory;
 mod parallel;
 mod pass;
 mod plan;
+mod registers;
 mod scalar;
 mod simd;
+mod stage;
 mod tables;
 mod whole;
 

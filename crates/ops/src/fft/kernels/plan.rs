@@ -3,6 +3,7 @@
 //! A plan lies in the memory that `prepare` fills: its own words first, then every table as f32.
 //! All tables are computed in f64 from angles reduced exactly, and rounded once.
 
+use super::registers::POINTS;
 use super::tables::Tables;
 use crate::fft::definition::{Kind, Problem};
 
@@ -22,6 +23,8 @@ pub(super) struct Column {
     pub(super) count: usize,
     /// The radix of each.
     pub(super) radices: [u8; STAGES],
+    /// With positive exponents.
+    pub(super) is_inverse: bool,
     /// Where its roots and twiddles are: for each stage the roots of an odd radix, then the
     /// factors of all butterflies but the first.
     pub(super) table: usize,
@@ -39,7 +42,8 @@ pub(super) struct Line {
     pub(super) first: Column,
     /// Down the rows of the turned matrix.
     pub(super) second: Column,
-    /// Factors between the two, a group of columns after the other.
+    /// Factors between the two, a group of columns after the other; of a line in registers all
+    /// that it has.
     pub(super) between: usize,
     /// Bluestein's chirp.
     pub(super) chirp: usize,
@@ -65,9 +69,10 @@ impl Plan {
     /// The plan of a problem for vectors of so many lanes.
     pub(super) fn new(problem: &Problem, lanes: usize, tables: &mut Tables) -> Plan {
         let is_folded = is_folded(problem);
+        let is_inverse = problem.is_inverse;
         let points = if is_folded { problem.z / 2 } else { problem.z };
-        let z = Line::new(points, lanes, tables);
-        let across = [problem.y, problem.x].map(|n| Line::across(n, lanes, tables));
+        let z = Line::new(points, is_inverse, lanes, tables);
+        let across = [problem.y, problem.x].map(|n| Line::across(n, is_inverse, lanes, tables));
         let fold = tables.reserve(if is_folded { 2 * (points / 2 + 1) } else { 0 });
         if is_folded {
             tables.roots(fold, points / 2 + 1, problem.z);
@@ -81,36 +86,45 @@ pub(super) fn is_folded(problem: &Problem) -> bool {
     problem.kind != Kind::Complex && problem.z.is_multiple_of(2)
 }
 
+/// The radix of every stage, and how many there are.
+fn radices(n: usize) -> ([u8; STAGES], usize) {
+    let (mut radices, mut count) = ([0; STAGES], 0);
+    let mut push = |radix: usize, times: usize| {
+        radices[count..count + times].fill(radix as u8);
+        count += times;
+    };
+    // Eights, but two fours rather than an eight and a two. Sixteen points do not fit registers
+    // with what is made of them, and lost to four by four.
+    let twos = n.trailing_zeros() as usize;
+    match (twos / 3, twos % 3) {
+        (0, rest) => push(1 << rest, rest.min(1)),
+        (eights, 0) => push(8, eights),
+        (eights, rest) => {
+            push(8, eights + rest - 2);
+            push(4, 3 - rest);
+        }
+    }
+    let mut left = n >> twos;
+    for prime in PRIMES.into_iter().skip(1) {
+        while left.is_multiple_of(prime) {
+            left /= prime;
+            push(prime, 1);
+        }
+    }
+    (radices, count)
+}
+
+/// The first column of a group: the last group overlaps the one before where there is room.
+#[inline(always)]
+pub(super) fn first_column(group: usize, columns: usize, lanes: usize) -> usize {
+    (group * lanes).min(columns.saturating_sub(lanes))
+}
+
 impl Column {
-    fn new(n: usize, tables: &mut Tables) -> Column {
-        let mut column = Column { n, count: 0, radices: [0; STAGES], table: 0 };
-        let mut push = |radix: usize| {
-            column.radices[column.count] = radix as u8;
-            column.count += 1;
-        };
-        let twos = n.trailing_zeros();
-        // Eights, but two fours rather than an eight and a two.
-        let (eights, rest) = match (twos / 3, twos % 3) {
-            (0, rest) => (0, [0, 2, 4][rest as usize]),
-            (eights, 1) => (eights - 1, 16),
-            (eights, rest) => (eights, [0, 0, 4][rest as usize]),
-        };
-        (0..eights).for_each(|_| push(8));
-        match rest {
-            0 => {}
-            16 => [4, 4].into_iter().for_each(&mut push),
-            radix => push(radix),
-        }
-        let mut left = n >> twos;
-        for prime in PRIMES.into_iter().skip(1) {
-            while left.is_multiple_of(prime) {
-                left /= prime;
-                push(prime);
-            }
-        }
-        let radices = column.radices;
-        column.table = tables.stages(n, &radices[..column.count]);
-        column
+    fn new(n: usize, is_inverse: bool, tables: &mut Tables) -> Column {
+        let (radices, count) = radices(n);
+        let table = tables.stages(n, &radices[..count], is_inverse);
+        Column { n, count, radices, is_inverse, table }
     }
 
     /// Where a stage's roots and twiddles begin, given those of the stage before.
@@ -141,26 +155,30 @@ fn convolution(least: usize) -> usize {
 }
 
 impl Line {
-    fn new(n: usize, lanes: usize, tables: &mut Tables) -> Line {
+    fn new(n: usize, is_inverse: bool, lanes: usize, tables: &mut Tables) -> Line {
         if is_smooth(n) {
-            return Line::direct(n, lanes, tables);
+            return Line::direct(n, is_inverse, lanes, tables);
         }
-        let mut line = Line::direct(convolution(2 * n - 1), lanes, tables);
+        // Forward both ways: its products swap real and imaginary parts.
+        let mut line = Line::direct(convolution(2 * n - 1), false, lanes, tables);
         (line.chirp, line.filter) = tables.chirp(n, line.m);
         Line { n, ..line }
     }
 
     /// Down columns that lie in memory as such: no matrix is made of them where all factors have
     /// butterflies.
-    fn across(n: usize, lanes: usize, tables: &mut Tables) -> Line {
+    fn across(n: usize, is_inverse: bool, lanes: usize, tables: &mut Tables) -> Line {
         if !is_smooth(n) {
-            return Line::new(n, lanes, tables);
+            return Line::new(n, is_inverse, lanes, tables);
         }
-        let (first, second) = (Column::new(1, tables), Column::new(n, tables));
-        Line { n, m: n, first, second, between: 0, chirp: 0, filter: 0 }
+        Line::of([1, n], is_inverse, lanes, tables)
     }
 
-    fn direct(n: usize, lanes: usize, tables: &mut Tables) -> Line {
+    fn direct(n: usize, is_inverse: bool, lanes: usize, tables: &mut Tables) -> Line {
+        if (n, lanes) == (POINTS, 16) {
+            let between = tables.registers(is_inverse);
+            return Line { between, ..Line::of([1, n], is_inverse, lanes, tables) };
+        }
         // Vectors that pass through the columns of both matrices; one row needs no matrix.
         let cost = |rows: usize| match rows {
             1 => n,
@@ -168,10 +186,19 @@ impl Line {
         };
         let divisors = (1..).take_while(|d| d * d <= n).filter(|d| n.is_multiple_of(*d));
         let rows = divisors.min_by_key(|&d| (cost(d), usize::MAX - d)).unwrap_or(1);
-        let cols = n / rows;
-        let (first, second) = (Column::new(rows, tables), Column::new(cols, tables));
-        let between = if rows > 1 { tables.between(rows, cols, lanes) } else { 0 };
+        Line::of([rows, n / rows], is_inverse, lanes, tables)
+    }
+
+    fn of([rows, cols]: [usize; 2], is_inverse: bool, lanes: usize, tables: &mut Tables) -> Line {
+        let (n, [first, second]) =
+            (rows * cols, [rows, cols].map(|n| Column::new(n, is_inverse, tables)));
+        let between = if rows > 1 { tables.between(rows, cols, lanes, is_inverse) } else { 0 };
         Line { n, m: n, first, second, between, chirp: 0, filter: 0 }
+    }
+
+    /// Whether it is a line that stays in registers.
+    pub(super) fn is_in_registers(&self, lanes: usize) -> bool {
+        (self.m, lanes) == (POINTS, 16)
     }
 
     /// Whether it goes Bluestein's way.

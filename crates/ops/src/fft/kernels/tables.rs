@@ -1,6 +1,6 @@
 //! The tables of a plan: roots of unity in f64, from exact fractions of a turn, rounded once.
 
-use super::plan::Column;
+use super::plan::{Column, first_column};
 use std::f64::consts::TAU;
 
 /// Tables under construction.
@@ -24,6 +24,12 @@ pub(super) fn root(k: usize, n: usize) -> [f64; 2] {
         2 => [-cos, sin],
         _ => [sin, cos],
     }
+}
+
+/// As [`root`], or its conjugate.
+fn turned(k: usize, n: usize, is_inverse: bool) -> [f64; 2] {
+    let [re, im] = root(k, n);
+    [re, if is_inverse { -im } else { im }]
 }
 
 fn product(a: [f64; 2], b: [f64; 2]) -> [f64; 2] {
@@ -80,7 +86,7 @@ impl Tables {
     }
 
     /// Roots and twiddles of a column's stages.
-    pub(super) fn stages(&mut self, n: usize, radices: &[u8]) -> usize {
+    pub(super) fn stages(&mut self, n: usize, radices: &[u8], is_inverse: bool) -> usize {
         let mut length = n;
         let sizes = radices.iter().map(|&radix| {
             length /= usize::from(radix);
@@ -92,13 +98,14 @@ impl Tables {
         }
         let (mut at, mut length) = (start, n);
         for radix in radices.iter().map(|&radix| usize::from(radix)) {
-            if !radix.is_multiple_of(2) {
-                self.roots(at, radix, radix);
-                at += 2 * radix;
+            let roots = if radix.is_multiple_of(2) { 0 } else { radix };
+            for k in 0..roots {
+                self.put(at, turned(k, radix, is_inverse));
+                at += 2;
             }
             for p in 1..length / radix {
                 for j in 1..radix {
-                    self.put(at, root(p * j, length));
+                    self.put(at, turned(p * j, length, is_inverse));
                     at += 2;
                 }
             }
@@ -109,20 +116,43 @@ impl Tables {
 
     /// The factors between the columns of a matrix and those of the turned one: for each group of
     /// columns, for each row, real parts and then imaginary parts.
-    pub(super) fn between(&mut self, rows: usize, cols: usize, lanes: usize) -> usize {
+    pub(super) fn between(
+        &mut self,
+        rows: usize,
+        cols: usize,
+        lanes: usize,
+        is_inverse: bool,
+    ) -> usize {
         let groups = cols.div_ceil(lanes);
-        let start = self.reserve(groups * rows * 2 * lanes);
-        if self.is_counted {
-            return start;
-        }
-        for group in 0..groups {
-            for row in 0..rows {
-                let at = start + (group * rows + row) * 2 * lanes;
-                for lane in 0..lanes {
-                    let [re, im] = root(row * (group * lanes + lane), rows * cols);
-                    self.values[at + lane] = re as f32;
-                    self.values[at + lanes + lane] = im as f32;
-                }
+        self.vectors(groups * rows, lanes, |index, lane| {
+            let column = first_column(index / rows, cols, lanes) + lane;
+            turned(index % rows * column, rows * cols, is_inverse)
+        })
+    }
+
+    /// The factors of a line in registers, of which lanes have places of two digits to base four:
+    /// by both digits after the first butterfly, by the first of them after the second.
+    pub(super) fn registers(&mut self, is_inverse: bool) -> usize {
+        self.vectors(8, 16, |index, lane| match index {
+            0..4 => turned(index * lane, 64, is_inverse),
+            _ => turned((index - 4) * (lane / 4), 16, is_inverse),
+        })
+    }
+
+    /// So many vectors of real parts, each followed by one of imaginary parts.
+    fn vectors(
+        &mut self,
+        count: usize,
+        lanes: usize,
+        number: impl Fn(usize, usize) -> [f64; 2],
+    ) -> usize {
+        let start = self.reserve(count * 2 * lanes);
+        let count = if self.is_counted { 0 } else { count };
+        for index in 0..count {
+            for lane in 0..lanes {
+                let [re, im] = number(index, lane);
+                let at = start + index * 2 * lanes + lane;
+                (self.values[at], self.values[at + lanes]) = (re as f32, im as f32);
             }
         }
         start

@@ -5,7 +5,7 @@
 
 use super::line::{Ends, Lines, Way};
 use super::memory::{Own, Sizes, lanes, taken};
-use super::pass::{Pass, Sink, Source};
+use super::pass::{Pass, Passes, Sink, Source};
 use super::plan::{Line, Plan};
 use super::tables::Tables;
 use crate::blocks::scratch::{elements, elements_mut};
@@ -18,10 +18,11 @@ use proofmark_tensor::{Pool, RowsMut, SharedRows, split};
 /// Complex numbers that are worth a thread: about 2 µs of work, where a hand-over takes 1.2.
 const GRAIN: usize = 2048;
 
-/// What lies before the tables: integers only.
+/// What lies before the tables. The problem too: to read a case takes as long as 100 points.
 #[derive(Clone, Copy, Debug)]
 #[repr(C)]
 struct Head {
+    problem: Problem,
     plan: Plan,
     sizes: Sizes,
 }
@@ -33,7 +34,7 @@ fn head(case: &Case, isa: Isa, tables: &mut Tables) -> Head {
     let problem = Problem::of(case);
     let lanes = lanes(taken(&problem, isa));
     let plan = Plan::new(&problem, lanes, tables);
-    Head { plan, sizes: Sizes::of(&plan, &problem, lanes) }
+    Head { problem, plan, sizes: Sizes::of(&plan, &problem, lanes) }
 }
 
 /// Bytes of a plan with its tables.
@@ -60,31 +61,43 @@ pub(super) fn prepare(call: &mut Call<'_>, prepared: &mut [u8]) -> Result<(), Ke
 
 /// One call by so many threads.
 pub(super) fn run(call: &mut Call<'_>, threads: usize) -> Result<(), KernelError> {
-    let problem = Problem::of(call.case);
+    elements::<i64>(call.prepared, HEAD / 8, "the plan")?;
+    // SAFETY: the bytes are there and aligned, and `prepare` left a head in them.
+    let Head { problem, plan, sizes } = unsafe { &*call.prepared.as_ptr().cast::<Head>() };
     if problem.batch == 0 {
         return Ok(());
     }
-    elements::<i64>(call.prepared, HEAD / 8, "the plan")?;
-    // SAFETY: the bytes are there and aligned, and a head is made of integers only.
-    let Head { plan, sizes } = unsafe { &*call.prepared.as_ptr().cast::<Head>() };
     let tables = elements::<f32>(&call.prepared[HEAD..], plan.floats, "the plan")?;
     let floats = sizes.bytes(threads) / size_of::<f32>();
     let workspace = elements_mut::<f32>(call.workspace, floats, "the workspace")?;
     let (shared, own) = workspace.split_at_mut(sizes.shared);
+    let lines = Lines { plan, tables, isa: taken(problem, call.isa) };
+    let from = call.inputs[0].slice::<f32>()?;
+    let to = call.outputs[0].slice_mut::<f32>()?;
+    let [read, written] = problem.batch_floats().map(|floats| problem.batch * floats);
+    assert!(from.len() == read && to.len() == written, "the operands of the plan's case");
+    if threads == 1 && problem.points() == problem.z && is_plain(problem, &plan.z) {
+        // Short lines are made in less time than a team is.
+        let own = Own::new(own, sizes);
+        lines.direct(&plan.z, from, to, problem.scale() as f32, &own);
+        return Ok(());
+    }
     let own = RowsMut::from_slice(own, threads, sizes.own());
     // SAFETY: `own` is not used again but through the handle.
     let own = unsafe { own.share() };
-    let lines = Lines { plan, tables, isa: taken(&problem, call.isa) };
-    let from = call.inputs[0].slice::<f32>()?;
-    let to = call.outputs[0].slice_mut::<f32>()?;
     let team = Team { problem, lines, sizes, own, pool: call.pool, threads };
     team.transform(from, to, shared);
     Ok(())
 }
 
+/// Whether lines are transforms of complex numbers without more ado.
+fn is_plain(problem: &Problem, line: &Line) -> bool {
+    problem.kind == Kind::Complex && !line.is_convolved()
+}
+
 /// Threads at work on a call.
 struct Team<'a> {
-    problem: Problem,
+    problem: &'a Problem,
     lines: Lines<'a>,
     sizes: &'a Sizes,
     own: SharedRows<'a, f32>,
@@ -114,7 +127,7 @@ impl Shared {
 
 impl Team<'_> {
     fn transform(&self, from: &[f32], to: &mut [f32], shared: &mut [f32]) {
-        let Problem { batch, x, y, .. } = self.problem;
+        let &Problem { batch, x, y, .. } = self.problem;
         let inner = self.problem.bins();
         let middle = Shared(shared[self.sizes.shared - self.middle()..].as_mut_ptr());
         let spectrum = Shared(shared.as_mut_ptr());
@@ -165,13 +178,13 @@ impl Team<'_> {
 
     /// Every line along z.
     fn along(&self, from: &[f32], to: Shared, middle: Shared) {
-        let problem = &self.problem;
+        let problem = self.problem;
         let [read, write] = problem.line_floats();
         let lines = problem.batch * problem.x * problem.y;
         let way = self.way(problem.scale());
         let parts = self.parts(lines * problem.z, usize::MAX);
-        let is_split = lines < parts && problem.kind == Kind::Complex;
-        if is_split && !self.lines.plan.z.is_convolved() && self.lines.plan.z.first.n > 1 {
+        let is_plain = is_plain(problem, &self.lines.plan.z);
+        if lines < parts && is_plain && self.lines.plan.z.first.n > 1 {
             for line in 0..lines {
                 // SAFETY: a line each.
                 let to = unsafe { to.slice(line * write, write) };
@@ -183,7 +196,14 @@ impl Team<'_> {
         self.pool.run(parts, &|index| {
             // SAFETY: every index is run once at a time.
             let mut own = unsafe { self.own(index) };
-            for line in split(lines, parts, index, 1) {
+            let range = split(lines, parts, index, 1);
+            if is_plain {
+                let from = &from[range.start * read..range.end * read];
+                // SAFETY: lines of different indices do not meet.
+                let to = unsafe { to.slice(range.start * write, from.len()) };
+                return self.lines.direct(&self.lines.plan.z, from, to, way.scale, &own);
+            }
+            for line in range {
                 let from = &from[line * read..][..read];
                 // SAFETY: lines of different indices do not meet.
                 let to = unsafe { to.slice(line * write, write) };
@@ -196,25 +216,26 @@ impl Team<'_> {
     fn together(&self, from: &[f32], to: &mut [f32], way: Way, middle: Shared, parts: usize) {
         let line = &self.lines.plan.z;
         let (source, target) = (Shared(from.as_ptr().cast_mut()), Shared(to.as_mut_ptr()));
-        let [first, second] = self.lines.groups(line);
-        let pass = |groups: usize, is_first: bool| {
+        let lanes = lanes(self.lines.isa);
+        let pass = |is_first: bool| {
+            let columns = if is_first { line.second.n } else { line.first.n };
             self.pool.run(parts, &|index| {
-                let range = split(groups, parts, index, 1);
                 let ends = Ends { from: { source }.0, to: { target }.0 };
-                let middle = { middle }.0;
+                // A last group that is not whole overlaps the one before: one thread does both.
+                let mut range = split((columns / lanes).max(1), parts, index, 1);
+                if range.end == (columns / lanes).max(1) && !range.is_empty() {
+                    range.end = columns.div_ceil(lanes);
+                }
+                let ranges = if is_first { [range, 0..0] } else { [0..0, range] };
                 // SAFETY: every index is run once at a time, and has groups of its own.
                 unsafe {
                     let buffers = self.own(index).buffers;
-                    if is_first {
-                        self.lines.first(line, ends, way, middle, buffers, range);
-                    } else {
-                        self.lines.second(line, ends, way, middle, buffers, range);
-                    }
+                    self.lines.passes(line, ends, way.scale, { middle }.0, buffers, ranges);
                 }
             });
         };
-        pass(first, true);
-        pass(second, false);
+        pass(true);
+        pass(false);
     }
 
     /// Columns of `outer` matrices of `inner` columns each.
@@ -238,19 +259,18 @@ impl Team<'_> {
                     unsafe { self.gathered(line, inner, (from, to), group, way, &mut own) };
                     continue;
                 }
-                let (first, stride, is_swapped) = (from, 2 * inner, way.is_inverse);
-                dispatch(
-                    self.lines.isa,
-                    Pass {
-                        column: &line.second,
-                        tables: self.lines.tables,
-                        columns: inner,
-                        groups: group..group + 1,
-                        source: Source::Pairs { first, stride, is_swapped },
-                        sink: Sink::Pairs { first: to, stride, is_swapped, scale: way.scale },
-                        scratch: own.buffers,
-                    },
-                );
+                let stride = 2 * inner;
+                let pass = Pass {
+                    column: &line.second,
+                    tables: self.lines.tables,
+                    columns: inner,
+                    groups: group..group + 1,
+                    is_in_place: true,
+                    source: Source::Pairs { first: from, stride },
+                    sink: Sink::Pairs { first: to, stride, scale: way.scale },
+                    scratch: own.buffers,
+                };
+                dispatch(self.lines.isa, Passes(&[pass]));
             }
         });
     }
