@@ -248,10 +248,10 @@ impl Streamed<'_> {
             let right = &self.right[column * k..][..width * k];
             let output = output.columns(column - first..column - first + count);
             match count.div_ceil(S::LANES) {
-                1 => dispatch(S::ISA, Tile::<MR, 1> { left, right, output }),
-                2 => dispatch(S::ISA, Tile::<MR, 2> { left, right, output }),
-                3 => dispatch(S::ISA, Tile::<MR, 3> { left, right, output }),
-                _ => dispatch(S::ISA, Tile::<MR, 4> { left, right, output }),
+                1 => simd.apart(Tile::<MR, 1> { left, right, output }),
+                2 => simd.apart(Tile::<MR, 2> { left, right, output }),
+                3 => simd.apart(Tile::<MR, 3> { left, right, output }),
+                _ => simd.apart(Tile::<MR, 4> { left, right, output }),
             }
             column += count;
         }
@@ -259,7 +259,7 @@ impl Streamed<'_> {
             let at = self.packed.panels() * width + column - across;
             let output = output.columns(column - first..column - first + 1);
             let right = &self.right[at * k..][..k];
-            dispatch(S::ISA, Dots::<MR> { left, right, output });
+            simd.apart(Dots::<MR> { left, right, output });
             column += 1;
         }
         if !self.epilogue.is_none() {
