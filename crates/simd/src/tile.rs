@@ -72,4 +72,20 @@ impl Tiles {
     ) {
         match *self {}
     }
+
+    /// Never called, for there is no value to call it on.
+    ///
+    /// # Safety
+    ///
+    /// None needed; unsafe as on x86-64.
+    pub unsafe fn multiply_parts(
+        &self,
+        _parts: usize,
+        _left: Walk,
+        _right: Walk,
+        _steps: usize,
+        _sums: Sums,
+    ) {
+        match *self {}
+    }
 }

@@ -248,8 +248,8 @@ impl Op for Attention {
     }
 }
 
-/// Edge shapes: one key, one query; around vectors, tiles of keys (64) and strips of queries
-/// (16, 32); heads shared in several ways; every usual width; queries before the first key; empty
+/// Edge shapes: one key, one query; around vectors, tiles of keys (64, 128) and strips of queries
+/// (16, 32); a window past the first tile; heads shared in several ways; every usual width; queries before the first key; empty
 /// axes; each attribute's values.
 fn proof_cases(dtype: DType) -> Vec<Case> {
     let build = |[b, h, kv, q, t, d]: [u64; 6]| {
@@ -270,6 +270,7 @@ fn proof_cases(dtype: DType) -> Vec<Case> {
         causal([1, 4, 2, 33, 65, 40]),
         build([2, 3, 1, 16, 129, 32]),
         window([1, 2, 2, 70, 70, 20], 33),
+        window([1, 2, 1, 20, 300, 48], 64),
         causal([1, 6, 2, 2, 131, 128]),
         build([1, 2, 1, 40, 64, 64]),
         causal([1, 1, 1, 130, 130, 65]),

@@ -10,6 +10,8 @@ use std::ops::Range;
 
 /// Keys of a tile in the mutants that work in tiles.
 const TILE: usize = 16;
+/// Keys that a step on AMX tiles takes.
+const STEP: usize = 32;
 
 /// The right computation in steps; each mutant gets one of them wrong.
 trait Slip {
@@ -173,6 +175,15 @@ slips! {
             }
         }
     }
+    StepUnmasked {
+        fn visible(problem: &Problem, query: usize) -> Range<usize> {
+            let keys = problem.visible(query);
+            match keys.is_empty() {
+                true => keys,
+                false => keys.start..keys.end.next_multiple_of(STEP).min(problem.keys),
+            }
+        }
+    }
     WindowOneWider {
         fn visible(problem: &Problem, query: usize) -> Range<usize> {
             let keys = problem.visible(query);
@@ -275,6 +286,16 @@ slips! {
             scores.iter().sum()
         }
     }
+    LowestPartDropped {
+        fn weights(scores: &mut [f32]) -> f32 {
+            let max = largest(scores);
+            scores.iter_mut().for_each(|score| *score = (*score - max).exp());
+            let total = scores.iter().sum();
+            let high = |x: f32| f32::from_bits(x.to_bits() & 0xffff_0000);
+            scores.iter_mut().for_each(|score| *score = high(*score) + high(*score - high(*score)));
+            total
+        }
+    }
     ScoresInBf16 { fn score(score: f32) -> f32 { bf16::from_f32(score).to_f32() } }
     InputsInBf16 { fn element(x: f32) -> f32 { bf16::from_f32(x).to_f32() } }
     SumsInBf16 {
@@ -312,6 +333,7 @@ mutants! {
     OneKeyAhead ALL, "one_key_ahead": "a query sees the key after its own";
     OwnPositionHidden ALL, "own_position_hidden": "a query does not see the key of its position";
     AlignedAtFirstKey ALL, "aligned_at_first_key": "the first query stands at the first key";
+    StepUnmasked ALL, "step_unmasked": "a query sees every key of the last step of 32 that it sees";
     WindowOneWider ALL, "window_one_wider": "the window has one key more";
     WindowIsCausal ALL, "window_is_causal": "the window has no lower end";
     HeadsInterleaved ALL, "heads_interleaved": "heads h and h + kv share keys, not neighbours";
@@ -326,6 +348,7 @@ mutants! {
     SmallWeightsCut ALL, "small_weights_cut": "weights below exp(-4) count as 0";
     ExpByBits ALL, "exp_by_bits": "Schraudolph's exponential, off by up to 4 %";
     WeightsInBf16 WIDE, "weights_in_bf16": "weights are rounded to bf16";
+    LowestPartDropped ALL, "lowest_part_dropped": "of three bf16 parts of a weight two count";
     ScoresInBf16 WIDE, "scores_in_bf16": "scores are rounded to bf16";
     InputsInBf16 WIDE, "inputs_in_bf16": "inputs lose bits first";
     SumsInBf16 ALL, "sums_in_bf16": "values are summed in bf16";

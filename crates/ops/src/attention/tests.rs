@@ -105,6 +105,21 @@ fn nan_in_a_query_and_nan_or_infinity_in_a_key_fill_the_rows_that_see_it() {
 }
 
 #[test]
+fn an_infinite_value_makes_its_column_infinite_in_rows_that_give_it_weight() {
+    for dtype in ["f32", "bf16"] {
+        let case = case(&format!("attention:{dtype}[b=1,h=2,kv=1,q=20,t=40,d=17]"));
+        let mut values = vec![1.0; 40 * 17];
+        values[39 * 17 + 5] = f64::NEG_INFINITY;
+        let inputs = [vec![0.5; 2 * 20 * 17], vec![0.25; 40 * 17], values];
+        with_every_kernel(&case, &inputs, |who, got| {
+            let expected = |at: usize| if at % 17 == 5 { f64::NEG_INFINITY } else { 1.0 };
+            let is_right = |(at, o): (usize, &f64)| *o == expected(at);
+            assert!(got.iter().enumerate().all(is_right), "{who}: {got:?}");
+        });
+    }
+}
+
+#[test]
 fn a_maximum_that_moves_late_by_more_than_exp_can_bridge_is_right() {
     for (queries, heads) in [(1, 1), (40, 2)] {
         let text = format!("attention:f32[b=1,h={heads},kv=1,q={queries},t=700,d=1]");

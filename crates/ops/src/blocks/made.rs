@@ -1,7 +1,7 @@
 //! A kernel as data: what differs between one kernel and another.
 
 use proofmark_contract::{Call, Kernel, KernelError, Unsupported};
-use proofmark_schema::{Case, ErrorContract, Isa, Reproducibility};
+use proofmark_schema::{Case, ErrorContract, Isa, Reproducibility, Underflow};
 
 /// A kernel made of a name and a function.
 pub(crate) struct Made {
@@ -17,6 +17,8 @@ pub(crate) struct Made {
     pub(crate) is_serial_twin: bool,
     /// How far its bits repeat.
     pub(crate) reproducibility: Reproducibility,
+    /// What it does near zero.
+    pub(crate) underflow: Underflow,
     /// Whether larger terms than a result's own cancel in its formula for a case.
     pub(crate) cancels: fn(&Case) -> bool,
     /// Whether it does a case on a path.
@@ -55,6 +57,7 @@ impl Made {
             is_parallel: false,
             is_serial_twin: false,
             reproducibility: Reproducibility::ThreadInvariant,
+            underflow: Underflow::Gradual,
             cancels: |_| false,
             supports: |_, _| Ok(()),
             workspace: |_, _, _| 0,
@@ -102,8 +105,9 @@ impl Kernel for Made {
     }
 
     fn contract(&self, case: &Case) -> ErrorContract {
-        let (reproducibility, cancels) = (self.reproducibility, (self.cancels)(case));
-        ErrorContract { reproducibility, cancels, ..ErrorContract::default() }
+        let Made { reproducibility, underflow, .. } = *self;
+        let cancels = (self.cancels)(case);
+        ErrorContract { reproducibility, underflow, cancels, ..ErrorContract::default() }
     }
 
     fn workspace_bytes(&self, case: &Case, isa: Isa, threads: usize) -> usize {

@@ -116,7 +116,6 @@ macro_rules! block {
                 $($zero,)+
                 "3:",
                 $($step,)+
-                ahead!(),
                 "add rsi, r9",
                 "add r8, r9",
                 "add rdi, r11",
@@ -167,21 +166,21 @@ macro_rules! blocks {
                 ["tileloadd tmm0, [r12 + r13]"]
                 ["tilezero tmm0"]
                 ["tileloadd tmm4, [rsi + rax]", "tileloadd tmm6, [rdi + rdx]",
-                    concat!($product, " tmm0, tmm4, tmm6")]
+                    concat!($product, " tmm0, tmm4, tmm6"), ahead!()]
                 ["tilestored [r12 + r13], tmm0"]),
             (1, 2) => block!($left, $right, $steps, $sums,
                 ["tileloadd tmm0, [r12 + r13]" "tileloadd tmm1, [r12 + r13 + 64]"]
                 ["tilezero tmm0" "tilezero tmm1"]
                 ["tileloadd tmm4, [rsi + rax]", "tileloadd tmm6, [rdi + rdx]",
                     concat!($product, " tmm0, tmm4, tmm6"),
-                    "tileloadd tmm7, [r10 + rdx]", concat!($product, " tmm1, tmm4, tmm7")]
+                    "tileloadd tmm7, [r10 + rdx]", concat!($product, " tmm1, tmm4, tmm7"), ahead!()]
                 ["tilestored [r12 + r13], tmm0" "tilestored [r12 + r13 + 64], tmm1"]),
             (2, 1) => block!($left, $right, $steps, $sums,
                 ["tileloadd tmm0, [r12 + r13]" "tileloadd tmm2, [r14 + r13]"]
                 ["tilezero tmm0" "tilezero tmm2"]
                 ["tileloadd tmm6, [rdi + rdx]", "tileloadd tmm4, [rsi + rax]",
                     concat!($product, " tmm0, tmm4, tmm6"),
-                    "tileloadd tmm5, [r8 + rax]", concat!($product, " tmm2, tmm5, tmm6")]
+                    "tileloadd tmm5, [r8 + rax]", concat!($product, " tmm2, tmm5, tmm6"), ahead!()]
                 ["tilestored [r12 + r13], tmm0" "tilestored [r14 + r13], tmm2"]),
             _ => block!($left, $right, $steps, $sums,
                 ["tileloadd tmm0, [r12 + r13]" "tileloadd tmm1, [r12 + r13 + 64]"
@@ -191,10 +190,41 @@ macro_rules! blocks {
                     concat!($product, " tmm0, tmm4, tmm6"),
                     "tileloadd tmm7, [r10 + rdx]", concat!($product, " tmm1, tmm4, tmm7"),
                     "tileloadd tmm5, [r8 + rax]", concat!($product, " tmm2, tmm5, tmm6"),
-                    concat!($product, " tmm3, tmm5, tmm7")]
+                    concat!($product, " tmm3, tmm5, tmm7"), ahead!()]
                 ["tilestored [r12 + r13], tmm0" "tilestored [r12 + r13 + 64], tmm1"
                     "tilestored [r14 + r13], tmm2" "tilestored [r14 + r13 + 64], tmm3"]),
         }
+    };
+}
+
+/// The products of two left tiles with the two right tiles that lie so many bytes on.
+macro_rules! part {
+    ($first:literal $second:literal) => {
+        concat!(
+            "tileloadd tmm6, [rdi + rdx + ",
+            $first,
+            "]\n",
+            "tdpbf16ps tmm0, tmm4, tmm6\n",
+            "tileloadd tmm7, [rdi + rdx + ",
+            $second,
+            "]\n",
+            "tdpbf16ps tmm1, tmm4, tmm7\n",
+            "tdpbf16ps tmm2, tmm5, tmm6\n",
+            "tdpbf16ps tmm3, tmm5, tmm7\n",
+        )
+    };
+}
+
+/// A block of 2 × 2 tiles of sums over right operands in parts.
+macro_rules! parts_block {
+    ($left:ident, $right:ident, $steps:ident, $sums:ident, [$($part:expr),+]) => {
+        block!($left, $right, $steps, $sums,
+            ["tileloadd tmm0, [r12 + r13]" "tileloadd tmm1, [r12 + r13 + 64]"
+                "tileloadd tmm2, [r14 + r13]" "tileloadd tmm3, [r14 + r13 + 64]"]
+            ["tilezero tmm0" "tilezero tmm1" "tilezero tmm2" "tilezero tmm3"]
+            ["tileloadd tmm4, [rsi + rax]", "tileloadd tmm5, [r8 + rax]", $($part),+]
+            ["tilestored [r12 + r13], tmm0" "tilestored [r12 + r13 + 64], tmm1"
+                "tilestored [r14 + r13], tmm2" "tilestored [r14 + r13 + 64], tmm3"])
     };
 }
 
@@ -230,6 +260,36 @@ impl Tiles {
             Product::Bf16 => blocks!("tdpbf16ps", down, across, left, right, steps, sums),
             Product::I8 => blocks!("tdpbssd", down, across, left, right, steps, sums),
             Product::U8I8 => blocks!("tdpbusd", down, across, left, right, steps, sums),
+        }
+    }
+
+    /// Multiplies two left tiles of bf16 by two right ones over `steps` steps, at least one, into
+    /// 2 × 2 tiles of sums; what is multiplied is the sum of `parts` right operands, 1 or 3, whose
+    /// pairs of dense tiles lie side by side in each step. They are taken to be in L1.
+    ///
+    /// # Safety
+    ///
+    /// For every step, `left` must lead to 2 readable tiles and `right` to `2·parts`, dense;
+    /// `sums` must lead to 32 writable rows of 128 bytes, initialised if it adds.
+    pub unsafe fn multiply_parts(
+        &self,
+        parts: usize,
+        left: Walk,
+        right: Walk,
+        steps: usize,
+        sums: Sums,
+    ) {
+        assert!(self.product == Product::Bf16 && steps > 0, "no product over {steps} steps");
+        match parts {
+            1 => parts_block!(left, right, steps, sums, [part!("0" "1024")]),
+            3 => parts_block!(
+                left,
+                right,
+                steps,
+                sums,
+                [part!("0" "1024"), part!("2048" "3072"), part!("4096" "5120")]
+            ),
+            _ => panic!("no product with {parts} parts"),
         }
     }
 }
@@ -339,6 +399,42 @@ mod tests {
                     }
                 }
             }
+        }
+    }
+
+    #[test]
+    fn a_right_operand_in_parts_counts_as_the_sum_of_them() {
+        let Some(tiles) = Tiles::configure(Product::Bf16) else { return };
+        let left = whole_bf16(&bytes(2 * ROWS * LEFT_ROW, 3));
+        let right = whole_bf16(&bytes(2 * 3 * 2 * TILE_BYTES, 5));
+        let a =
+            Walk { at: left.as_ptr(), row: LEFT_ROW, neighbour: ROWS * LEFT_ROW, step: ROW_BYTES };
+        let b = |tile: usize, step| Walk {
+            at: right[tile * TILE_BYTES..].as_ptr(),
+            row: ROW_BYTES,
+            neighbour: TILE_BYTES,
+            step,
+        };
+        for parts in [1, 3] {
+            let (mut one, mut other) = ([0_f32; 1024], [0_f32; 1024]);
+            let sums = |memory: &mut [f32; 1024], adds| Sums {
+                at: memory.as_mut_ptr().cast(),
+                row: 2 * ROW_BYTES,
+                adds,
+            };
+            for adds in [false, true] {
+                let right = b(0, parts * 2 * TILE_BYTES);
+                // SAFETY: there are 2 steps of each operand, and 32 rows of 32 sums.
+                unsafe { tiles.multiply_parts(parts, a, right, 2, sums(&mut one, adds)) };
+                for at in 0..2 * parts {
+                    let a = Walk { at: left[at / parts * ROW_BYTES..].as_ptr(), ..a };
+                    let to = sums(&mut other, true);
+                    // SAFETY: as above, one step and part at a time.
+                    unsafe { tiles.multiply((2, 2), a, b(2 * at, 0), 1, to) };
+                }
+            }
+            assert_eq!(one, other, "{parts} parts");
+            assert!(one.iter().any(|&sum| sum != 0.0));
         }
     }
 

@@ -7,7 +7,7 @@
 //! Beside the traffic of the keys, each row and chunk writes and reads `d + 2` floats once.
 
 use super::thin::{self, State};
-use super::tiled::{self, LINE, Operands, seen_keys, shared_rows};
+use super::tiled::{self, LINE, Operands, each_task, seen_keys, shared_rows};
 use crate::attention::definition::Problem;
 use crate::blocks::made::{Made, typed};
 use crate::blocks::math::exp;
@@ -18,7 +18,6 @@ use proofmark_schema::Case;
 use proofmark_simd::{Body, dispatch};
 use proofmark_tensor::RowsMut;
 use std::ops::Range;
-use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// Keys of a chunk at least: 256 KiB of f32 keys at d = 128, some ten times what handing over a
 /// task costs.
@@ -101,21 +100,14 @@ fn run<T: Stored>(call: &mut Call<'_>) -> Result<(), KernelError> {
     let own = unsafe { own.share() };
     // SAFETY: as above.
     let shared = unsafe { RowsMut::from_slice(&mut *states, tasks, each).share() };
-    let next = AtomicUsize::new(0);
-    pool.run(threads.min(tasks), &|index| {
-        // SAFETY: each index takes the one row of its number.
-        let mut own = unsafe { own.range_mut(index..index + 1) };
-        loop {
-            let task = next.fetch_add(1, Ordering::Relaxed);
-            if task >= tasks {
-                return;
-            }
-            // SAFETY: each task is taken once and takes the one row of its number.
-            let mut state = unsafe { shared.range_mut(task..task + 1) };
-            let (head, keys) = (task / chunks, keys(&operands.problem, task % chunks));
-            let state = State::of(&operands.problem, state.row_mut(0));
-            dispatch(isa, Part { operands: &operands, head, keys, own: own.row_mut(0), state });
-        }
+    each_task(pool, threads, tasks, &|thread, task| {
+        // SAFETY: each thread takes the one row of its number.
+        let mut own = unsafe { own.range_mut(thread..thread + 1) };
+        // SAFETY: each task is taken once and takes the one row of its number.
+        let mut state = unsafe { shared.range_mut(task..task + 1) };
+        let (head, keys) = (task / chunks, keys(&operands.problem, task % chunks));
+        let state = State::of(&operands.problem, state.row_mut(0));
+        dispatch(isa, Part { operands: &operands, head, keys, own: own.row_mut(0), state });
     });
     for (head, states) in states.chunks_exact_mut(chunks * each).enumerate() {
         dispatch(isa, Merge { operands: &operands, head, states });

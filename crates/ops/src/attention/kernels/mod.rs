@@ -1,5 +1,7 @@
 //! The kernels of attention.
 
+mod amx;
+mod amx_pass;
 mod chunked;
 mod parallel;
 mod scalar;
@@ -9,6 +11,7 @@ mod strip_pass;
 mod thin;
 mod tiled;
 
+pub(super) use amx::AMX;
 pub(super) use chunked::CHUNKED;
 pub(super) use parallel::PARALLEL;
 pub(super) use scalar::SCALAR;

@@ -10,7 +10,7 @@
 //! Registers: AVX-512 8 keys × 2 vectors of queries, then 8 queries × 2 vectors of columns (16
 //! accumulators, 2 loads, 1 broadcast); AVX2 6 × 2 and 4 × 2; scalar 4 × 4.
 
-use super::strip_pass::{Seen, Strip, add, in_place, score, weigh, widen};
+use super::strip_pass::{Lanes, Seen, Strip, add, in_place, score, weigh, widen};
 use super::tiled::{LINE, Operands};
 use crate::attention::definition::Problem;
 use crate::blocks::stored::Stored;
@@ -103,7 +103,7 @@ pub(super) fn scratch(problem: &Problem, isa: Isa, is_f32: bool) -> usize {
 
 /// The rows of a task: some queries of each head that shares the keys.
 #[derive(Clone, Copy)]
-struct Block {
+pub(super) struct Block {
     /// First row of the head group in the queries.
     base: usize,
     /// First query of each head.
@@ -111,12 +111,12 @@ struct Block {
     /// Queries of each head.
     count: usize,
     /// Rows of all heads.
-    rows: usize,
+    pub(super) rows: usize,
 }
 
 impl Block {
     /// Part `part` of a head of keys.
-    fn of(problem: &Problem, head: usize, part: usize) -> Block {
+    pub(super) fn of(problem: &Problem, head: usize, part: usize) -> Block {
         let start = part * block_queries(problem);
         let count = block_queries(problem).min(problem.queries - start);
         let base = head * problem.group() * problem.queries;
@@ -129,11 +129,25 @@ impl Block {
         problem.visible(self.start).start.min(end)..end
     }
 
-    /// The query of its head, and the row of the operand, of the task's row `at`.
+    /// The query of its head, and the row of the operand, of the task's row `at`. Past the last
+    /// row it is the last again, so that lanes there see what it sees.
     #[inline(always)]
-    fn place(&self, problem: &Problem, at: usize) -> (usize, usize) {
+    pub(super) fn place(&self, problem: &Problem, at: usize) -> (usize, usize) {
+        let at = at.min(self.rows - 1);
         let (head, query) = (at / self.count, self.start + at % self.count);
         (query, self.base + head * problem.queries + query)
+    }
+
+    /// The lanes of its rows from `first` on, before the first key.
+    pub(super) fn begin(&self, problem: &Problem, first: usize, lanes: &mut Lanes<'_>) {
+        lanes.max.fill(f32::NEG_INFINITY);
+        lanes.total.fill(0.0);
+        for lane in 0..lanes.low.len() {
+            let keys = problem.visible(self.place(problem, first + lane).0);
+            let sees = !keys.is_empty();
+            lanes.low[lane] = if sees { keys.start } else { problem.keys } as f32;
+            lanes.high[lane] = if sees { keys.end } else { 0 } as f32;
+        }
     }
 }
 
@@ -164,17 +178,10 @@ impl<'a> Memory<'a> {
     #[inline(always)]
     fn strip(&mut self, at: usize, sizes: &Sizes) -> (Strip<'_>, &mut [f32], &mut [f32]) {
         let Sizes { lanes, width, wide } = *sizes;
-        let state = &mut self.state[at * 4 * lanes..][..4 * lanes];
-        let (max, state) = state.split_at_mut(lanes);
-        let (total, state) = state.split_at_mut(lanes);
-        let (low, high) = state.split_at_mut(lanes);
         let strip = Strip {
             queries: &mut self.queries[at * lanes * width..][..lanes * width],
             sums: &mut self.sums[at * lanes * wide..][..lanes * wide],
-            max,
-            total,
-            low,
-            high,
+            lanes: Lanes::of(&mut self.state[at * 4 * lanes..][..4 * lanes]),
         };
         (strip, self.weights, self.factors)
     }
@@ -226,13 +233,13 @@ pub(super) fn block<S, T, const NV: usize, const KR: usize, const PR: usize>(
         );
         for at in 0..strips {
             let (mut strip, weights, factors) = memory.strip(at, &sizes);
-            let seen = Seen::of(strip.low, strip.high, &tile);
+            let seen = Seen::of(&strip.lanes, 0..sizes.lanes, &tile);
             if seen.some.is_empty() {
                 continue;
             }
             // SAFETY: the keys hold the rows of `tile` with `width` elements each.
             unsafe { score::<S, NV, KR>(simd, k, &tile, &seen.some, strip.queries, weights) };
-            weigh::<S, NV>(simd, &seen, &mut strip, weights, factors);
+            weigh::<S, NV>(simd, &seen, None, &mut strip.lanes, weights, factors);
             // SAFETY: the values hold the rows of `tile` with `wide` elements each, in place
             // only where `width` is as much.
             unsafe { add::<S, NV, PR>(simd, v, &tile, &seen.some, &mut strip, weights, factors) };
@@ -257,18 +264,12 @@ fn begin<T: Stored>(
 ) {
     /// Elements at a time: a cache line of f32 in each row.
     const ELEMENTS: usize = 16;
-    let (problem, lanes) = (&operands.problem, strip.max.len());
+    let (problem, lanes) = (&operands.problem, strip.lanes.max.len());
     let scale = problem.scale as f32;
     strip.sums.fill(0.0);
-    strip.max.fill(f32::NEG_INFINITY);
-    strip.total.fill(0.0);
+    block.begin(problem, first, &mut strip.lanes);
     for lane in 0..lanes {
-        // Lanes past the last row repeat it, so that they see what it sees.
-        let (query, row) = block.place(problem, (first + lane).min(block.rows - 1));
-        let keys = problem.visible(query);
-        let sees = !keys.is_empty();
-        strip.low[lane] = if sees { keys.start } else { problem.keys } as f32;
-        strip.high[lane] = if sees { keys.end } else { 0 } as f32;
+        let (_, row) = block.place(problem, first + lane);
         let columns = strip.queries.chunks_mut(ELEMENTS * lanes);
         for (from, to) in operands.q.row(row).chunks(ELEMENTS).zip(columns) {
             for (from, to) in from.iter().zip(to.chunks_exact_mut(lanes)) {
@@ -287,11 +288,11 @@ fn finish<S: Simd, T: Stored>(
     first: usize,
     strip: &Strip<'_>,
 ) {
-    let (problem, lanes) = (&operands.problem, strip.max.len());
+    let (problem, lanes) = (&operands.problem, strip.lanes.max.len());
     let wide = strip.sums.len() / lanes;
     for lane in 0..lanes.min(block.rows - first) {
         let (_, row) = block.place(problem, first + lane);
-        let factor = reciprocal(strip.total[lane]);
+        let factor = reciprocal(strip.lanes.total[lane]);
         // SAFETY: the row is one of this task's block.
         let mut output = unsafe { operands.output(row) };
         divide(simd, &strip.sums[lane * wide..], factor, output.row_mut(0));

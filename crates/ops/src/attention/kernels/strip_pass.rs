@@ -1,6 +1,6 @@
 //! One tile of keys under one strip of queries: scores, weights, weighted values.
 
-use crate::blocks::math::exp;
+use crate::blocks::math::{exp, exp2_flushed};
 use crate::blocks::stored::Stored;
 use proofmark_schema::DType;
 use proofmark_simd::Simd;
@@ -13,6 +13,12 @@ pub(super) struct Strip<'a> {
     pub(super) queries: &'a mut [f32],
     /// Weighted values by rows.
     pub(super) sums: &'a mut [f32],
+    /// Where its lanes are.
+    pub(super) lanes: Lanes<'a>,
+}
+
+/// How far the lanes of a strip are, and what they see.
+pub(super) struct Lanes<'a> {
     /// Greatest score so far of each lane.
     pub(super) max: &'a mut [f32],
     /// Sum of the weights so far of each lane.
@@ -21,6 +27,18 @@ pub(super) struct Strip<'a> {
     pub(super) low: &'a mut [f32],
     /// End of the visible keys of each lane; 0 if it sees none.
     pub(super) high: &'a mut [f32],
+}
+
+impl<'a> Lanes<'a> {
+    /// Four floats for each lane.
+    #[inline(always)]
+    pub(super) fn of(state: &'a mut [f32]) -> Lanes<'a> {
+        let lanes = state.len() / 4;
+        let (max, state) = state.split_at_mut(lanes);
+        let (total, state) = state.split_at_mut(lanes);
+        let (low, high) = state.split_at_mut(lanes);
+        Lanes { max, total, low, high }
+    }
 }
 
 /// Rows of keys or values as f32: the first, and elements from one to the next.
@@ -63,7 +81,7 @@ pub(super) fn widen<S: Simd, T: Stored>(
     Tile { base: to.as_ptr(), stride: wide }
 }
 
-/// Which keys of a tile the lanes of a strip see.
+/// Which keys of a tile some lanes of a strip see.
 pub(super) struct Seen {
     /// Those that some lane sees.
     pub(super) some: Range<usize>,
@@ -73,7 +91,7 @@ pub(super) struct Seen {
 
 impl Seen {
     #[inline(always)]
-    pub(super) fn of(low: &[f32], high: &[f32], tile: &Range<usize>) -> Seen {
+    pub(super) fn of(of: &Lanes<'_>, lanes: Range<usize>, tile: &Range<usize>) -> Seen {
         // Keys are small whole numbers, whose bits are in the order of their values.
         let range = |of: &[f32]| {
             let (mut least, mut most) = (u32::MAX, 0);
@@ -82,7 +100,8 @@ impl Seen {
             }
             (f32::from_bits(least), f32::from_bits(most))
         };
-        let ((first, last), (least, most)) = (range(low), range(high));
+        let ((first, last), (least, most)) =
+            (range(&of.low[lanes.clone()]), range(&of.high[lanes]));
         let start = tile.start.max(first as usize);
         let some = start..tile.end.min(most as usize).max(start);
         let by_all = last as usize <= some.start && least as usize >= some.end;
@@ -141,12 +160,14 @@ pub(super) unsafe fn score<S: Simd, const NV: usize, const KR: usize>(
 }
 
 /// Turns scores into weights, and moves each lane's maximum and total on; `factors` are what
-/// earlier sums must be multiplied by.
+/// earlier sums must be multiplied by. Weights are powers of e, or with a `scale` that scores have
+/// yet to be multiplied by, powers of 2 without the subnormal ones.
 #[inline(always)]
 pub(super) fn weigh<S: Simd, const NV: usize>(
     simd: S,
     seen: &Seen,
-    strip: &mut Strip<'_>,
+    scale: Option<f32>,
+    state: &mut Lanes<'_>,
     weights: &mut [f32],
     factors: &mut [f32],
 ) {
@@ -155,7 +176,7 @@ pub(super) fn weigh<S: Simd, const NV: usize>(
     for v in 0..NV {
         let at = v * S::LANES;
         if !seen.by_all {
-            let (low, high) = (simd.load(&strip.low[at..]), simd.load(&strip.high[at..]));
+            let (low, high) = (simd.load(&state.low[at..]), simd.load(&state.high[at..]));
             for row in 0..seen.some.len() {
                 let key = simd.splat((seen.some.start + row) as f32);
                 let place = &mut weights[row * lanes + at..];
@@ -163,26 +184,36 @@ pub(super) fn weigh<S: Simd, const NV: usize>(
                 simd.store(simd.select(simd.lt(key, low), least, score), place);
             }
         }
-        let old = simd.load(&strip.max[at..]);
+        let old = simd.load(&state.max[at..]);
         let mut max = old;
         for row in 0..seen.some.len() {
             // A NaN is passed over here and kept by the exponential.
             max = simd.max(simd.load(&weights[row * lanes + at..]), max);
         }
-        simd.store(max, &mut strip.max[at..]);
+        simd.store(max, &mut state.max[at..]);
         // Where every score so far is -infinity nothing is subtracted: all weights are 0.
         let shift = simd.select(simd.eq(max, least), simd.zero(), max);
-        let factor = exp(simd, simd.sub(old, shift));
+        let factor = power(simd, scale, simd.sub(old, shift));
         simd.store(factor, &mut factors[at..]);
         let mut total = simd.zero();
         for row in 0..seen.some.len() {
             let place = &mut weights[row * lanes + at..];
-            let weight = exp(simd, simd.sub(simd.load(place), shift));
+            let weight = power(simd, scale, simd.sub(simd.load(place), shift));
             total = simd.add(total, weight);
             simd.store(weight, place);
         }
-        let before = simd.load(&strip.total[at..]);
-        simd.store(simd.fma(before, factor, total), &mut strip.total[at..]);
+        let before = simd.load(&state.total[at..]);
+        simd.store(simd.fma(before, factor, total), &mut state.total[at..]);
+    }
+}
+
+/// The weight of a score that is so much less than the greatest. It is scaled only here, because
+/// the difference is 0 at the greatest however large scores are.
+#[inline(always)]
+fn power<S: Simd>(simd: S, scale: Option<f32>, x: S::F) -> S::F {
+    match scale {
+        Some(scale) => exp2_flushed(simd, simd.mul(x, simd.splat(scale))),
+        None => exp(simd, x),
     }
 }
 
@@ -206,7 +237,7 @@ pub(super) unsafe fn add<S: Simd, const NV: usize, const PR: usize>(
     for column in (0..wide).step_by(lanes) {
         for lane in (0..lanes).step_by(PR) {
             // Fewer lanes see fewer keys of a tile on the mask's edge.
-            let seen = Seen::of(&strip.low[lane..][..PR], &strip.high[lane..][..PR], some).some;
+            let seen = Seen::of(&strip.lanes, lane..lane + PR, some).some;
             if seen.is_empty() {
                 continue;
             }

@@ -13,7 +13,7 @@ use crate::blocks::stored::Stored;
 use proofmark_contract::{Call, KernelError, Unsupported};
 use proofmark_schema::{Case, DType, Isa};
 use proofmark_simd::{Body, Simd, dispatch};
-use proofmark_tensor::{Rows, RowsMut, SharedRows};
+use proofmark_tensor::{Pool, Rows, RowsMut, SharedRows};
 use std::ops::Range;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -126,23 +126,32 @@ fn share_out<T: Stored>(call: &mut Call<'_>, threads: usize) -> Result<(), Kerne
     let workspace = RowsMut::from_slice(workspace, threads, each);
     // SAFETY: the view is not used again; it lives until the pool's region has ended.
     let workspace = unsafe { workspace.share() };
+    each_task(pool, threads, tasks, &|thread, index| {
+        // SAFETY: each thread takes the one row of its number.
+        let mut own = unsafe { workspace.range_mut(thread..thread + 1) };
+        dispatch(isa, Task { operands: &operands, index, scratch: own.row_mut(0) });
+    });
+    Ok(())
+}
+
+/// Calls `work` with the number of a thread and each task, the last first: the last queries see
+/// the most keys, so what is left at the end is small.
+pub(super) fn each_task(
+    pool: &Pool,
+    threads: usize,
+    tasks: usize,
+    work: &(dyn Fn(usize, usize) + Sync),
+) {
     let next = AtomicUsize::new(0);
-    pool.run(threads.min(tasks), &|index| {
-        // SAFETY: each index takes the one row of its number.
-        let mut own = unsafe { workspace.range_mut(index..index + 1) };
+    pool.run(threads.min(tasks).max(1), &|thread| {
         loop {
             let taken = next.fetch_add(1, Ordering::Relaxed);
             if taken >= tasks {
                 return;
             }
-            // The last queries see the most keys: they come first, so that what is left at the
-            // end is small.
-            let task =
-                Task { operands: &operands, index: tasks - 1 - taken, scratch: own.row_mut(0) };
-            dispatch(isa, task);
+            work(thread, tasks - 1 - taken);
         }
     });
-    Ok(())
 }
 
 /// One task of a call.

@@ -18,7 +18,7 @@ mod skinny;
 mod streamed;
 #[cfg(test)]
 mod tests;
-mod tiles;
+pub(crate) mod tiles;
 
 pub use blocking::{Blocking, Keeps};
 pub use epilogue::Epilogue;

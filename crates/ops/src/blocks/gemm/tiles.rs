@@ -15,13 +15,13 @@ use proofmark_tensor::{Rows, RowsMut, bf16};
 use std::ops::Range;
 
 /// Terms of a tile.
-const TERMS: usize = 32;
+pub(crate) const TERMS: usize = 32;
 /// Rows, and columns, of a block of 2 × 2 tiles.
-const SIDE: usize = 2 * ROWS;
+pub(crate) const SIDE: usize = 2 * ROWS;
 /// Elements of a tile.
-const TILE: usize = TILE_BYTES / 2;
+pub(crate) const TILE: usize = TILE_BYTES / 2;
 /// Elements of the two tiles of a step.
-const STEP: usize = 2 * TILE;
+pub(crate) const STEP: usize = 2 * TILE;
 /// Steps between two visits of the same sums.
 const DEPTH: usize = 16;
 /// Columns of a packed block of the right operand.
@@ -219,23 +219,51 @@ fn block(
     sums: &mut [f32],
     adds: bool,
 ) {
-    assert!(left.len() == right.len() && sums.len() == SIDE * SIDE, "panels of different depth");
-    let walk = |panel: &[bf16]| Walk {
+    assert!(left.len() == right.len(), "panels of different depth");
+    let (left, steps) = (walk(left, 1), left.len() / STEP);
+    // SAFETY: each panel holds two dense tiles for each of its steps, and `sums` is a block of
+    // 32 rows of 32 floats.
+    unsafe { tiles.multiply(shape, left, walk(right, 1), steps, block_of(sums, adds)) };
+}
+
+/// As [`block`], of 2 × 2 tiles, with a right panel in L1 that is the sum of `PARTS` ones, which
+/// lie side by side in each step.
+#[inline(always)]
+pub(crate) fn parts_block<const PARTS: usize>(
+    tiles: &Tiles,
+    left: &[bf16],
+    right: &[bf16],
+    sums: &mut [f32],
+    adds: bool,
+) {
+    assert!(PARTS * left.len() == right.len(), "panels of different depth");
+    let (left, steps) = (walk(left, 1), left.len() / STEP);
+    // SAFETY: the panels hold two dense tiles for each part of each of their steps, and `sums` is
+    // a block of 32 rows of 32 floats.
+    unsafe { tiles.multiply_parts(PARTS, left, walk(right, PARTS), steps, block_of(sums, adds)) };
+}
+
+/// A panel whose steps are pairs of dense tiles, one for each part.
+#[inline(always)]
+fn walk(panel: &[bf16], parts: usize) -> Walk {
+    Walk {
         at: panel.as_ptr().cast(),
         row: TILE_BYTES / ROWS,
         neighbour: TILE_BYTES,
-        step: 2 * TILE_BYTES,
-    };
-    let row = SIDE * size_of::<f32>();
-    let to = Sums { at: sums.as_mut_ptr().cast(), row, adds };
-    // SAFETY: each panel holds two dense tiles for each of its steps, and `sums` is a block of
-    // 32 rows of 32 floats.
-    unsafe { tiles.multiply(shape, walk(left), walk(right), left.len() / STEP, to) };
+        step: parts * 2 * TILE_BYTES,
+    }
+}
+
+/// A dense block of sums.
+#[inline(always)]
+fn block_of(sums: &mut [f32], adds: bool) -> Sums {
+    assert!(sums.len() == SIDE * SIDE, "{} sums are no block", sums.len());
+    Sums { at: sums.as_mut_ptr().cast(), row: SIDE * size_of::<f32>(), adds }
 }
 
 /// Packs all rows and terms of the left operand.
 #[inline(always)]
-fn pack_left(from: &Rows<'_, bf16>, to: &mut [bf16]) {
+pub(crate) fn pack_left(from: &Rows<'_, bf16>, to: &mut [bf16]) {
     let steps = from.cols().div_ceil(TERMS);
     for row in 0..from.rows() {
         let (source, rest) = from.row(row).as_chunks::<TERMS>();
@@ -247,6 +275,21 @@ fn pack_left(from: &Rows<'_, bf16>, to: &mut [bf16]) {
             let target = &mut to[first + source.len() * STEP..][..TERMS];
             target.fill(bf16::ZERO);
             target[..rest.len()].copy_from_slice(rest);
+        }
+    }
+}
+
+/// Packs all columns of `from` as rows of a left operand, whose terms are the rows of `from`.
+#[inline(always)]
+pub(crate) fn pack_left_turned<S: Simd>(simd: S, from: &Rows<'_, bf16>, to: &mut [bf16]) {
+    let steps = from.rows().div_ceil(TERMS);
+    for step in 0..steps {
+        for tile in 0..from.cols().div_ceil(ROWS) {
+            let columns = tile * ROWS..from.cols().min((tile + 1) * ROWS);
+            let mut square = [bf16::ZERO; TILE];
+            pair(simd, from, step * TERMS, columns, &mut square);
+            let at = (tile / 2 * steps + step) * STEP + tile % 2 * TILE;
+            turn_pairs(simd, &square, &mut to[at..at + TILE]);
         }
     }
 }
@@ -269,7 +312,8 @@ fn pack_right<S: Simd>(
                     let first = columns.start + panel * SIDE + half * ROWS;
                     let own = first..columns.end.min(first + ROWS);
                     let at = ((panel * steps.len() + step) * 2 + half) * TILE;
-                    turn(simd, from, own, (steps.start + step) * TERMS, &mut to[at..at + TILE]);
+                    let own = own.map(|row| from.row(row));
+                    turn(simd, own, (steps.start + step) * TERMS, &mut to[at..at + TILE]);
                 }
             }
         }
@@ -280,23 +324,34 @@ fn pack_right<S: Simd>(
             let first = columns.start + tile * ROWS;
             let own = first..columns.end.min(first + ROWS);
             let at = ((tile / 2 * steps.len() + step) * 2 + tile % 2) * TILE;
-            pair(from, (steps.start + step) * TERMS, own, &mut to[at..at + TILE]);
+            pair(simd, from, (steps.start + step) * TERMS, own, &mut to[at..at + TILE]);
         }
     }
 }
 
-/// A tile of at most 16 rows of `from`, which are columns of the product.
+/// A right tile of at most 16 rows, which are columns of the product, from a term of theirs on.
 #[inline(always)]
-fn turn<S: Simd>(simd: S, from: &Rows<'_, bf16>, rows: Range<usize>, term: usize, to: &mut [bf16]) {
+pub(crate) fn turn<'a, S: Simd>(
+    simd: S,
+    rows: impl Iterator<Item = &'a [bf16]>,
+    term: usize,
+    to: &mut [bf16],
+) {
     let mut square = [bf16::ZERO; TILE];
     for (lane, row) in rows.enumerate() {
-        let source = &from.row(row)[term..];
+        let source = &row[term..];
         let target = &mut square[lane * TERMS..][..TERMS];
         match source.first_chunk::<TERMS>() {
             Some(whole) => target.copy_from_slice(whole),
             None => target[..source.len()].copy_from_slice(source),
         }
     }
+    turn_pairs(simd, &square, to);
+}
+
+/// Turns a tile as a square of 16 × 16 pairs.
+#[inline(always)]
+fn turn_pairs<S: Simd>(simd: S, square: &[bf16; TILE], to: &mut [bf16]) {
     assert!(S::LANES == ROWS && to.len() == TILE, "a square of pairs is a tile");
     // SAFETY: both are 16 rows of 16 pairs, which are as large as an f32 and are only moved.
     unsafe { simd.transpose_ptr(square.as_ptr().cast(), ROWS, to.as_mut_ptr().cast(), ROWS) };
@@ -304,20 +359,26 @@ fn turn<S: Simd>(simd: S, from: &Rows<'_, bf16>, rows: Range<usize>, term: usize
 
 /// A tile of at most 32 rows of `from`, two by two.
 #[inline(always)]
-fn pair(from: &Rows<'_, bf16>, term: usize, columns: Range<usize>, to: &mut [bf16]) {
+fn pair<S: Simd>(
+    simd: S,
+    from: &Rows<'_, bf16>,
+    term: usize,
+    columns: Range<usize>,
+    to: &mut [bf16],
+) {
     if columns.len() < ROWS || term + TERMS > from.rows() {
         return pair_edge(from, term, columns, to);
     }
     let mut line = 0;
     while line < ROWS {
-        let row = |term: usize| from.row(term)[columns.start..].first_chunk::<ROWS>();
-        let rows = (row(term + 2 * line), row(term + 2 * line + 1));
-        let (Some(even), Some(odd)) = rows else { unreachable!("columns lie in the operand") };
+        // A bf16 is the upper half of its f32.
+        let even = bf16::load(simd, &from.row(term + 2 * line)[columns.start..]);
+        let odd = bf16::load(simd, &from.row(term + 2 * line + 1)[columns.start..]);
+        let both = simd.int_or(simd.shift_right(simd.bits_of(even), 16), simd.bits_of(odd));
         let to = &mut to[line * TERMS..][..TERMS];
-        for j in 0..ROWS {
-            to[2 * j] = even[j];
-            to[2 * j + 1] = odd[j];
-        }
+        assert!(S::LANES == ROWS, "a row of pairs is a vector");
+        // SAFETY: 16 lanes of 4 bytes are the 32 elements.
+        unsafe { simd.store_ptr(simd.from_bits(both), to.as_mut_ptr().cast()) };
         line += 1;
     }
 }

@@ -10,6 +10,7 @@ mod tanh;
 mod trial;
 
 pub use activation::Activation;
+pub(crate) use exp::exp2_flushed;
 pub use exp::{EXP_MAX_ULP, exp};
 pub use normal::{NORMAL_CDF_MAX_ULP, gelu, normal_cdf};
 pub use sigmoid::{QUICK_SLOPE, SIGMOID_MAX_ULP, gelu_quick, gelu_tanh, sigmoid, silu};

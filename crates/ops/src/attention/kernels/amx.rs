@@ -1,0 +1,167 @@
+//! bf16 with many queries on AMX tiles: the case in tasks, keys and values packed once.
+//!
+//! Idea: as [`super::strip`], 32 queries a strip along the lanes, but both products are tiles of
+//! 32 × 32 sums: scores are `K·Qᵀ`, and sums `Vᵀ·W` by columns. Tiles take bf16 only, and weights
+//! rounded to it would be off by thousands of times what f32 is; so a weight, which has 24 bits,
+//! is split into three bf16 without loss, and its product with the values is that of f32.
+//! Keys are copied and values turned into tiles by a first round of tasks, once for all queries and
+//! heads that share them. Flops are those of the formula, but three times as many for the values;
+//! each strip reads the packed keys and values that it sees, `4·t·d` bytes, from L2 where they fit.
+//! Tiles: 4 of sums, 2 left, 2 right (`blocks::gemm`).
+
+use super::amx_pass::{self, Pack, Strips};
+use super::strip::blocks;
+use super::tiled::{self, Operands, each_task, seen_keys};
+use crate::attention::definition::Problem;
+use crate::attention::products;
+use crate::blocks::gemm::tiles::TERMS;
+use crate::blocks::made::Made;
+use crate::blocks::scratch::elements_mut;
+use proofmark_contract::{Call, KernelError, Unsupported};
+use proofmark_schema::{Case, DType, Isa, Underflow};
+use proofmark_simd::{dispatch, tile};
+use proofmark_tensor::{Rows, RowsMut, bf16};
+use std::ops::Range;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+/// Keys of a packed tile, in whole steps: weights of a strip in three parts (24 KiB) stay in L1
+/// for all columns. Races of 128 against 256: 0.86 to 0.97 of the time at 2048 keys.
+pub(super) const KEYS: usize = 128;
+/// Queries of a head at least: half a strip.
+const LEAST_QUERIES: usize = 16;
+/// Multiply-adds that keep a thread busy for longer than the pool's two hand-overs take.
+const GRAIN: usize = 1 << 20;
+
+/// The kernel.
+pub(crate) static AMX: Made = Made {
+    name: "amx",
+    isas: &[Isa::Avx512],
+    is_serial_twin: false,
+    underflow: Underflow::Flushed,
+    supports: |case, _| supports(case),
+    workspace: |case, isa, threads| {
+        let problem = Problem::of(case);
+        let packed = Packed::of(&problem);
+        let own = packed.bytes() + threads.max(1) * amx_pass::scratch_bytes(&problem);
+        own.max(tiled::workspace_bytes(case, isa, threads))
+    },
+    ..Made::parallel("bf16 tiles on AMX, queries shared out to threads", run)
+};
+
+fn supports(case: &Case) -> Result<(), Unsupported> {
+    tiled::supports(case)?;
+    let problem = Problem::of(case);
+    let reason = if case.dtype != DType::Bf16 {
+        format!("tiles take bf16, not {}", case.dtype)
+    } else if problem.queries < LEAST_QUERIES {
+        format!("{} queries of a head, {LEAST_QUERIES} at least", problem.queries)
+    } else if !tile::available(tile::Product::Bf16) {
+        "this processor has no AMX for bf16".to_owned()
+    } else {
+        return Ok(());
+    };
+    Err(Unsupported(reason))
+}
+
+/// How keys and values lie when they are packed: tiles of [`KEYS`] keys, head by head.
+pub(super) struct Packed {
+    /// Heads of keys in the batch.
+    heads: usize,
+    /// The tiles of a head that some query sees.
+    tiles: Range<usize>,
+    /// Keys of a head.
+    end: usize,
+    /// Elements of a row, in whole steps.
+    wide: usize,
+}
+
+impl Packed {
+    fn of(problem: &Problem) -> Packed {
+        let seen = seen_keys(problem);
+        Packed {
+            heads: problem.batches * problem.kv_heads,
+            tiles: seen.start / KEYS..seen.end.div_ceil(KEYS),
+            end: problem.keys,
+            wide: problem.width.next_multiple_of(TERMS),
+        }
+    }
+
+    /// Tiles of all heads.
+    fn count(&self) -> usize {
+        self.heads * self.tiles.len()
+    }
+
+    /// Elements of the keys, and as many of the values, of a tile.
+    pub(super) fn half(&self) -> usize {
+        KEYS * self.wide
+    }
+
+    fn bytes(&self) -> usize {
+        self.count() * 2 * self.half() * size_of::<bf16>()
+    }
+
+    /// The head of packed tile `at`, and its keys.
+    fn keys(&self, at: usize) -> (usize, Range<usize>) {
+        let tile = self.tiles.start + at % self.tiles.len();
+        (at / self.tiles.len(), tile * KEYS..self.end.min((tile + 1) * KEYS))
+    }
+
+    /// The packed tiles of a head that hold these keys.
+    pub(super) fn of_keys(&self, head: usize, keys: Range<usize>) -> Range<usize> {
+        let place = |tile: usize| head * self.tiles.len() + tile - self.tiles.start;
+        place(keys.start / KEYS)..place(keys.end.div_ceil(KEYS))
+    }
+}
+
+fn run(call: &mut Call<'_>) -> Result<(), KernelError> {
+    let threads = call.threads.min(products(call.case).div_ceil(GRAIN)).max(1);
+    match in_tiles(call, threads)? {
+        true => Ok(()),
+        // Of a weight's three parts some are 0, and would make NaN of an infinite value.
+        false => tiled::run(call, threads),
+    }
+}
+
+/// Computes the case, unless some value is not finite.
+fn in_tiles(call: &mut Call<'_>, threads: usize) -> Result<bool, KernelError> {
+    let (isa, pool) = (call.isa, call.pool);
+    let (operands, workspace) = Operands::<bf16>::of(call)?;
+    let problem = &operands.problem;
+    if problem.rows() * problem.width == 0 {
+        return Ok(true);
+    }
+    let packed = Packed::of(problem);
+    let (tiles, own) = workspace.split_at_mut(packed.bytes());
+    let (count, each) = (packed.count(), 2 * packed.half());
+    let tiles = elements_mut::<bf16>(tiles, count * each, "packed tiles")?;
+    // SAFETY: the view is used again only when the region of its handle has ended.
+    let shared = unsafe { RowsMut::from_slice(&mut *tiles, count, each).share() };
+    let is_finite = AtomicBool::new(true);
+    each_task(pool, threads, count, &|_, at| {
+        let (head, keys) = packed.keys(at);
+        let first = head * problem.keys;
+        let rows = first + keys.start..first + keys.end;
+        // SAFETY: each tile is taken once and has the one row of its number.
+        let mut to = unsafe { shared.range_mut(at..at + 1) };
+        let (keys, values) = (operands.k.range(rows.clone()), operands.v.range(rows));
+        if !dispatch(isa, Pack { keys, values, to: to.row_mut(0) }) {
+            is_finite.store(false, Ordering::Relaxed);
+        }
+    });
+    if !is_finite.into_inner() {
+        return Ok(false);
+    }
+    let tiles = Rows::from_slice(tiles, count, each);
+    let scratch = amx_pass::scratch_bytes(problem);
+    let own = elements_mut::<u8>(own, threads * scratch, "scratch")?;
+    // SAFETY: the view is not used again; it lives until the pool's region has ended.
+    let own = unsafe { RowsMut::from_slice(own, threads, scratch).share() };
+    let tasks = packed.heads * blocks(problem);
+    each_task(pool, threads, tasks, &|thread, index| {
+        // SAFETY: each thread takes the one row of its number.
+        let mut own = unsafe { own.range_mut(thread..thread + 1) };
+        let scratch = own.row_mut(0);
+        dispatch(isa, Strips { operands: &operands, packed: &packed, tiles, index, scratch });
+    });
+    Ok(true)
+}
