@@ -89,7 +89,7 @@ pub fn tune(
         }
     }
     let end = |sought| match sought {
-        Sought::Kept(crossing) => Ok(crossing),
+        Sought::Kept(crossing) => Ok(*crossing),
         Sought::Open(search) => search.end(store),
     };
     sought.into_iter().map(end).collect()
@@ -98,7 +98,7 @@ pub fn tune(
 /// A crossing that is asked for.
 enum Sought<'a> {
     /// Known from before.
-    Kept(Crossing),
+    Kept(Box<Crossing>),
     /// To be found.
     Open(Box<Search<'a>>),
 }
@@ -142,7 +142,8 @@ impl<'a> Sought<'a> {
         if !request.is_fresh
             && let Some(crossing) = cache::look_up(store, &key)?
         {
-            return Ok(Sought::Kept(Crossing { is_cached: true, ..crossing }));
+            let crossing = Crossing { is_cached: true, ..crossing };
+            return Ok(Sought::Kept(Box::new(crossing)));
         }
         let has_constant = between.iter().all(|who| who.family == Family::Native)
             && entry.kernel(&between[1].name).is_some_and(|kernel| kernel.is_parallel())
