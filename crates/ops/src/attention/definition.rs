@@ -249,8 +249,8 @@ impl Op for Attention {
 }
 
 /// Edge shapes: one key, one query; around vectors, tiles of keys (64, 128) and strips of queries
-/// (16, 32); a window past the first tile; heads shared in several ways; every usual width; queries before the first key; empty
-/// axes; each attribute's values.
+/// (16, 32); a window past the first tile; heads shared in several ways; every usual width; queries
+/// before the first key; empty axes; each attribute's values.
 fn proof_cases(dtype: DType) -> Vec<Case> {
     let build = |[b, h, kv, q, t, d]: [u64; 6]| {
         let case = Case::new("attention", dtype).axis("b", b).axis("h", h).axis("kv", kv);

@@ -115,17 +115,20 @@ mod tests {
 
         #[inline(always)]
         fn of<S: Simd>(simd: S, x: S::F) -> S::F {
-            exp2_flushed(simd, x)
+            // Nothing is promised beyond.
+            exp2_flushed(simd, simd.min(simd.splat(127.5), x))
         }
 
         fn exact(x: f64) -> f64 {
+            // Unlike `min`, NaN stays.
+            let x = if x > 127.5 { 127.5 } else { x };
             if x < f64::from(LEAST_POWER) { 0.0 } else { x.exp2() }
         }
     }
 
     #[test]
     fn a_dense_sample_of_powers_of_2_is_within_the_bound() {
-        trial::dense_sample::<Exp2>(-130.0..127.9);
+        trial::dense_sample::<Exp2>(-130.0..127.5);
     }
 
     #[test]
