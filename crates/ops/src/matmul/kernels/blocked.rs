@@ -41,7 +41,8 @@ fn is_skinny(shape: Shape, source: Source) -> bool {
     source == Source::Operand && shape.m <= SKINNY_ROWS
 }
 
-/// Columns up to which the left operand is read where it lies. Reasoned, not tuned: raced at 49.
+/// Columns up to which the left operand is read where it lies. Raced with 512 rows and terms at 64,
+/// 128 and 256: 0.88 to 0.95 of the time of both packed, the right one beforehand. More are not tried.
 const FEW_COLUMNS: usize = 256;
 /// Terms up to which a panel of columns stays in the second cache: 1.5 MiB.
 const TERMS: usize = 8192;
