@@ -42,7 +42,7 @@ fn is_skinny(shape: Shape, source: Source) -> bool {
 }
 
 /// Columns up to which the left operand is read where it lies. Raced with 512 rows and terms at 64,
-/// 128 and 256: 0.88 to 0.95 of the time of both packed, the right one beforehand. More are not tried.
+/// 128 and 256: 0.88 to 0.95 of the time of both packed, the right one beforehand. More were not.
 const FEW_COLUMNS: usize = 256;
 /// Terms up to which a panel of columns stays in the second cache: 1.5 MiB.
 const TERMS: usize = 8192;
