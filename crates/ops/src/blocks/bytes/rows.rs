@@ -52,8 +52,11 @@ impl<const BYTE_DOT: bool> RowProducts<'_, BYTE_DOT> {
             while column < n {
                 let right: [&[i8]; NR] =
                     core::array::from_fn(|j| self.right.row((column + j).min(n - 1)));
-                let offsets =
-                    if BYTE_DOT { right.map(|row| 128 * sum(simd, row)) } else { [0; NR] };
+                // Not by `map`: its closure would be compiled without this level's instructions.
+                let mut offsets = [0; NR];
+                for j in 0..if BYTE_DOT { NR } else { 0 } {
+                    offsets[j] = 128 * sum(simd, right[j]);
+                }
                 let width = NR.min(n - column);
                 let mut row = top;
                 while row + MR <= bottom {
