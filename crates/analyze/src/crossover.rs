@@ -233,6 +233,8 @@ mod tests {
         assert_eq!(answer(&places), Answer::Once { crossing: Between { high: 16, ..narrow } });
         assert!(places[2].ratio.low < 0.9 && places[2].ratio.high > 1.05, "{:?}", places[2]);
         assert_eq!(places[2].trials, 12);
+        let unsure = Spot { verdict: Verdict::Undecided, ..place(4, 1.1) };
+        assert_eq!(place(4, 1.1).and_again(unsure).verdict, Verdict::Undecided);
     }
 
     /// A place where the second takes `ratio` of the first's time, known to ±2 %.

@@ -42,15 +42,19 @@ fn within(
     }
     let sequences = op.sequences(case);
     if sequences > 0 {
-        // One costs as much as all of its elements: three, whole, instead of parts of each.
-        let few = [0, mix(seed, 78, 0) as usize % sequences, sequences - 1];
-        let rows = (0..rows).filter(|row| few.contains(&(row % sequences))).collect();
-        return Want::some(Some(rows), None);
+        return Want::some(Some(of_few_sequences(rows, sequences, seed)), None);
     }
     let side = (affordable as f64).sqrt() as usize;
     let few_rows = side.min(rows).max(affordable as usize / cols.max(1)).min(rows);
     let few_cols = (affordable as usize / few_rows.max(1)).max(16);
     Want::some(Some(pick(rows, few_rows, seed)), Some(pick(cols, few_cols, seed ^ 0x9e37)))
+}
+
+/// All rows of the first sequence, of the last, and of one drawn: the truth about one element of a
+/// sequence costs as much as that about all before it.
+fn of_few_sequences(rows: usize, sequences: usize, seed: u64) -> Vec<usize> {
+    let few = [0, mix(seed, 78, 0) as usize % sequences, sequences - 1];
+    (0..rows).filter(|row| few.contains(&(row % sequences))).collect()
 }
 
 /// `count` of `total` positions, ascending: both ends, tile edges, then samples.
@@ -81,5 +85,16 @@ mod tests {
         assert!(picked.contains(&0) && picked.contains(&9_999));
         assert!(picked.iter().all(|&p| p < 10_000) && picked.is_sorted());
         assert_eq!(pick(5, 100, 7), [0, 1, 2, 3, 4]);
+    }
+
+    #[test]
+    fn few_sequences_are_wanted_whole_with_both_ends() {
+        let rows = of_few_sequences(16 * 8, 8, 7);
+        let mut sequences: Vec<usize> = rows.iter().map(|row| row % 8).collect();
+        sequences.sort_unstable();
+        sequences.dedup();
+        assert!(sequences.starts_with(&[0]) && sequences.ends_with(&[7]), "{sequences:?}");
+        assert!(sequences.len() <= 3 && rows.len() == 16 * sequences.len(), "{rows:?}");
+        assert_eq!(of_few_sequences(5, 1, 7), [0, 1, 2, 3, 4]);
     }
 }

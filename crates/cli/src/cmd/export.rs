@@ -4,7 +4,7 @@ use super::StorePath;
 use crate::exit;
 use crate::output::{Failure, env, print, say};
 use clap::Args;
-use clap::builder::PossibleValuesParser;
+use clap::builder::{PossibleValuesParser, TypedValueParser};
 use proofmark_engine::{StoredRun, stored_run};
 use proofmark_report::export::{
     self, EXPORTERS, ExportFile, ExportOptions, ExportRow, Exported, Exporter,
@@ -20,7 +20,7 @@ pub(crate) struct Export {
     run: String,
     /// The format
     #[arg(long, value_name = "FORMAT", value_parser = formats())]
-    to: String,
+    to: &'static Exporter,
     /// The file, or the folder of `criterion` and `gha`; `-` is stdout
     #[arg(long, value_name = "PATH")]
     out: Option<PathBuf>,
@@ -41,8 +41,9 @@ const STDOUT: &str = "-";
 /// Where GitHub takes a step's summary from.
 const STEP_SUMMARY: &str = "GITHUB_STEP_SUMMARY";
 
-fn formats() -> PossibleValuesParser {
-    PossibleValuesParser::new(EXPORTERS.iter().map(|exporter| exporter.name))
+fn formats() -> impl TypedValueParser<Value = &'static Exporter> {
+    let names = EXPORTERS.iter().map(|exporter| exporter.name);
+    PossibleValuesParser::new(names).map(|name| export::find(&name).expect("one of the names"))
 }
 
 fn after_help() -> String {
@@ -56,11 +57,7 @@ fn after_help() -> String {
 
 impl Export {
     pub(crate) fn run(&self) -> Result<u8, Failure> {
-        let exporter = export::find(&self.to).ok_or_else(|| Failure {
-            message: format!("no format `{}`", self.to),
-            hint: Some("`proofmark export --help` lists them".to_owned()),
-            code: exit::USAGE,
-        })?;
+        let exporter = self.to;
         let run = stored_run(&self.store.open()?, &self.run)?;
         let exported = exported(&run);
         let options = ExportOptions { baseline: self.baseline.clone(), bmf: self.bmf };

@@ -117,8 +117,7 @@ impl Tune {
         let requests = self.requests()?;
         let (here, cap, progress) = (here()?, cap()?, Progress::new(self.shown.quiet));
         let mut constants = Constants::of(&facts(cap));
-        let rounds = if self.quick { 1 } else { usize::from(self.rounds) };
-        let crossings = tune(&here, &store, &progress, &requests, rounds)?;
+        let crossings = tune(&here, &store, &progress, &requests)?;
         crossings.iter().for_each(|crossing| constants.add(crossing));
         progress.finish();
         let new = !constants.ops.is_empty();
@@ -184,6 +183,7 @@ impl Tune {
             between: [base.clone(), other.clone()],
             threads: usize::from(self.threads),
             range,
+            rounds: if self.quick { 1 } else { usize::from(self.rounds) },
             races: if self.quick { self.races.min(4) } else { self.races },
             seconds: if self.quick { self.seconds.min(1.0) } else { self.seconds },
             alpha: self.alpha,

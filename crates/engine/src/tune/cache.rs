@@ -49,8 +49,9 @@ pub(super) fn key(
     let program = std::fs::read(program)
         .map_or_else(|_| "?".to_owned(), |bytes| blake3::hash(&bytes).to_hex()[..12].to_owned());
     let [base, other] = between;
-    let ((from, to), axis, threads) = (request.range, &request.axis, request.threads);
-    format!("{machine} {program} {case} {axis}={from}..{to} {base} {other} threads={threads}")
+    let TuneRequest { range: (from, to), axis, threads, rounds, .. } = request;
+    let of = format!("{axis}={from}..{to} {base} {other} threads={threads} rounds={rounds}");
+    format!("{machine} {program} {case} {of}")
 }
 
 fn read(store: &Store) -> Result<Kept, EngineError> {

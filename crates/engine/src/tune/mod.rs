@@ -38,6 +38,8 @@ pub struct TuneRequest {
     pub threads: usize,
     /// Smallest and greatest size.
     pub range: (u64, u64),
+    /// Times that the bounds of the crossing are raced.
+    pub rounds: usize,
     /// Races after the first look, at the most.
     pub races: usize,
     /// Seconds after which no further trial of a race starts.
@@ -77,11 +79,11 @@ pub fn tune(
     store: &Store,
     listener: &dyn Listener,
     requests: &[TuneRequest],
-    rounds: usize,
 ) -> Result<Vec<Crossing>, EngineError> {
     let sought = requests.iter().map(|request| Sought::begin(here, store, listener, request));
     let mut sought = sought.collect::<Result<Vec<_>, EngineError>>()?;
-    for round in 0..rounds.max(1) {
+    let most = requests.iter().map(|request| request.rounds.max(1)).max().unwrap_or(0);
+    for round in 0..most {
         for sought in &mut sought {
             if let Sought::Open(search) = sought {
                 search.round(round)?;
@@ -159,10 +161,13 @@ impl<'a> Sought<'a> {
 
 impl Search<'_> {
     fn round(&mut self, round: usize) -> Result<(), EngineError> {
-        if round > 0 {
-            return self.track.again(&self.always, &mut self.places);
+        match round {
+            0 => self.places = self.track.bisect(&self.always)?,
+            _ if round < self.request.rounds => {
+                self.track.again(&self.always, &mut self.places)?;
+            }
+            _ => (),
         }
-        self.places = self.track.bisect(&self.always)?;
         Ok(())
     }
 

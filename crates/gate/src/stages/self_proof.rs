@@ -11,7 +11,7 @@ type Plant = fn(&mut [f64], cols: usize, dtype: DType, seed: u64);
 
 /// The errors that are planted, as a slip in a kernel would make them.
 const PLANTS: [(&str, Plant); 6] = [
-    ("one element off by a thousandth", |out, _, dtype, seed| {
+    ("one element a little off", |out, _, dtype, seed| {
         let at = largest_near(out, seed);
         out[at] = round_to(dtype, out[at] * if dtype.unit() > 1e-4 { 1.1 } else { 1.001 });
     }),

@@ -3,6 +3,7 @@
 
 use super::definition::{Cell, Problem};
 use proofmark_contract::{Truth, Values, Want};
+use proofmark_tensor::mix;
 
 /// The least f32 over its unit roundoff.
 const UNDERFLOW: f64 = 1.0 / (1u128 << 125) as f64;
@@ -83,7 +84,7 @@ impl Known {
 
     /// As the next step takes it: its own errors join those handed on, by the lot of its place.
     fn kept(self, step: usize, unit: usize) -> Known {
-        let (lot, fresh) = (lot(step, unit), self.fresh as f32);
+        let (lot, fresh) = (mix(0, step as u64, unit as u64), self.fresh as f32);
         let handed_on = std::array::from_fn(|k| {
             let minus = match k {
                 0 => false,
@@ -94,14 +95,6 @@ impl Known {
         });
         Known { value: self.value, fresh: 0.0, handed_on }
     }
-}
-
-/// Bits drawn by lot for a unit at a step (the finaliser of SplitMix64).
-fn lot(step: usize, unit: usize) -> u64 {
-    let mut bits = (step as u64) << 32 ^ unit as u64;
-    bits = (bits ^ bits >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    bits = (bits ^ bits >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
-    bits ^ bits >> 31
 }
 
 /// The wanted elements of output 0 (each step's), 1 (the last step's) or 2 (the last state).

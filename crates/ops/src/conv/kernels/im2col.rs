@@ -226,6 +226,7 @@ impl Body for Unfold<'_> {
             let run = (self.line.len() - at).min(of.result[1] - column);
             let source = &from[row * planes.pitch() + column..][..run];
             let target = &mut self.line[at..][..run];
+            // Runs are no longer than a row of the result: too short for a call to copy them.
             let mut lane = 0;
             while lane + S::LANES <= run {
                 simd.store(simd.load(&source[lane..]), &mut target[lane..]);

@@ -8,7 +8,7 @@
 
 use super::butterfly::Pair;
 use super::plan::{Column, first_column};
-use super::stage::{At, Factored, Pairs, Parts, staged};
+use super::stage::{At, Factored, Pairs, Parts, Reads, Writes, staged};
 use proofmark_simd::{Body, Simd};
 use std::ops::Range;
 
@@ -194,7 +194,7 @@ impl Pass<'_> {
                     std::slice::from_raw_parts(rows.first.add(row * rows.stride), 2 * lanes);
                 let (low, high) = pairs.split_at(S::LANES.min(2 * lanes));
                 let point = simd.unzip(simd.load_partial(low, 0.0), simd.load_partial(high, 0.0));
-                Parts(to).put(simd, row, point);
+                Parts(to).write(simd, row, point);
             }
         }
     }
@@ -209,7 +209,7 @@ impl Pass<'_> {
         for row in 0..self.column.n {
             // SAFETY: as the caller vouches; only the group's own lanes are written.
             unsafe {
-                let (re, im): Pair<S> = parts.get(simd, row);
+                let (re, im): Pair<S> = parts.read(simd, row);
                 let (a, b) = simd.zip(simd.mul(scale, re), simd.mul(scale, im));
                 let at = rows.first.add(row * rows.stride);
                 let pairs = std::slice::from_raw_parts_mut(at, 2 * lanes);
@@ -231,7 +231,7 @@ impl Pass<'_> {
         unsafe {
             // Rubbish may be slow numbers.
             for row in rows..S::LANES {
-                Parts(points).put(simd, row, (simd.zero(), simd.zero()));
+                Parts(points).write(simd, row, (simd.zero(), simd.zero()));
             }
             for square in 0..rows.div_ceil(S::LANES) {
                 let from = points.add(first_column(square, rows, S::LANES) * width);

@@ -41,48 +41,26 @@ pub(super) struct Factored {
     pub(super) by: *const f32,
 }
 
-impl Parts {
-    /// The points of a row.
-    ///
-    /// # Safety
-    /// The row is readable.
+impl Reads for Parts {
     #[inline(always)]
-    pub(super) unsafe fn get<S: Simd>(self, simd: S, row: usize) -> Pair<S> {
+    unsafe fn read<S: Simd>(self, simd: S, row: usize) -> Pair<S> {
         // SAFETY: as the caller vouches.
         unsafe {
             let at = self.0.add(row * 2 * S::LANES);
             (simd.load_ptr(at), simd.load_ptr(at.add(S::LANES)))
         }
     }
+}
 
-    /// Writes the points of a row.
-    ///
-    /// # Safety
-    /// The row is writable.
+impl Writes for Parts {
     #[inline(always)]
-    pub(super) unsafe fn put<S: Simd>(self, simd: S, row: usize, (re, im): Pair<S>) {
+    unsafe fn write<S: Simd>(self, simd: S, row: usize, (re, im): Pair<S>) {
         // SAFETY: as the caller vouches.
         unsafe {
             let at = self.0.add(row * 2 * S::LANES);
             simd.store_ptr(re, at);
             simd.store_ptr(im, at.add(S::LANES));
         }
-    }
-}
-
-impl Reads for Parts {
-    #[inline(always)]
-    unsafe fn read<S: Simd>(self, simd: S, row: usize) -> Pair<S> {
-        // SAFETY: as the caller vouches.
-        unsafe { self.get(simd, row) }
-    }
-}
-
-impl Writes for Parts {
-    #[inline(always)]
-    unsafe fn write<S: Simd>(self, simd: S, row: usize, point: Pair<S>) {
-        // SAFETY: as the caller vouches.
-        unsafe { self.put(simd, row, point) }
     }
 }
 
@@ -116,8 +94,8 @@ impl Writes for Factored {
     unsafe fn write<S: Simd>(self, simd: S, row: usize, point: Pair<S>) {
         // SAFETY: as the caller vouches.
         unsafe {
-            let factor = Parts(self.by.cast_mut()).get(simd, row);
-            Parts(self.to).put(simd, row, product(simd, point, factor));
+            let factor = Parts(self.by.cast_mut()).read(simd, row);
+            Parts(self.to).write(simd, row, product(simd, point, factor));
         }
     }
 }
