@@ -59,15 +59,21 @@ pub trait Peer {
     /// Features, profile, target.
     const BUILD: &'static CStr;
     /// It has a path for AVX-512; if not, one for AVX2.
-    const HAS_AVX512: bool;
+    const HAS_AVX512: bool = false;
+    /// It can be given threads; if not, it has one.
+    const HAS_THREADS: bool = true;
     /// Where results go, if not into the operands: then [`Peer::settle`] brings them there.
     const MEMORY: Option<&'static CStr> = None;
+    /// The instruction set that it uses here; by default what a crate can use that does not tell.
+    fn isa() -> &'static CStr {
+        best_isa(Self::HAS_AVX512)
+    }
     /// Whether it does the case, or why not; the calls that follow are on it.
     fn supports(call: &Call) -> Result<(), String>;
     /// Computes once.
     fn run(call: &Call) -> Result<(), String>;
     /// The number of threads from now on.
-    fn set_threads(threads: usize);
+    fn set_threads(_: usize) {}
     /// Brings the last result into the outputs.
     fn settle(_: &Call) -> Result<(), String> {
         Ok(())
@@ -81,17 +87,17 @@ pub fn info<P: Peer>(version: &'static str) -> Info {
         size: size_of::<Info>() as u32,
         version: version.as_ptr().cast(),
         build: P::BUILD.as_ptr(),
-        isa: isa(P::HAS_AVX512).as_ptr(),
+        isa: P::isa().as_ptr(),
         supports: asked::<Supports<P>>,
         run: asked::<Run<P>>,
-        set_threads: Some(set_threads::<P>),
+        set_threads: P::HAS_THREADS.then_some(set_threads::<P>),
         settle: P::MEMORY.map(|_| asked::<Settle<P>> as Asked),
         memory: P::MEMORY.map_or(std::ptr::null(), CStr::as_ptr),
     }
 }
 
-/// The best path that it has and the processor too; these crates do not tell.
-fn isa(has_avx512: bool) -> &'static CStr {
+/// The best path that it has and the processor too.
+fn best_isa(has_avx512: bool) -> &'static CStr {
     #[cfg(target_arch = "x86_64")]
     {
         if has_avx512 && std::is_x86_feature_detected!("avx512f") {

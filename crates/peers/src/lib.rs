@@ -43,6 +43,7 @@ pub const PEERS: &[&dyn Peer] = &[
     &rust_crates::GEMM_AVX512,
     &rust_crates::FAER,
     &rust_crates::MATRIXMULTIPLY,
+    &rust_crates::RUSTFFT,
     &rust_crates::CANDLE,
     &python::NUMPY,
     &python::PYTORCH,

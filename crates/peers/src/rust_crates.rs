@@ -58,6 +58,14 @@ pub(crate) const MATRIXMULTIPLY: RustCrate = RustCrate {
     ..GEMM
 };
 
+pub(crate) const RUSTFFT: RustCrate = RustCrate {
+    name: "rustfft",
+    summary: "the crate rustfft, one thread; realfft on it for reals",
+    ops: &["fft"],
+    files: files!("rustfft"),
+    ..GEMM
+};
+
 pub(crate) const CANDLE: RustCrate = RustCrate {
     name: "candle",
     summary: "the crates candle-core and candle-nn, tensors in Rust",
@@ -98,7 +106,7 @@ impl Peer for RustCrate {
         }
     }
 
-    /// Where candle loses subnormals; the others only multiply matrices.
+    /// Where candle loses subnormals; no other crate does.
     fn contract(&self, case: &Case) -> ErrorContract {
         if matches!(case.op.as_str(), "silu" | "add") { FLUSHED } else { PLAIN }
     }
@@ -118,10 +126,15 @@ impl Peer for RustCrate {
 mod tests {
     use super::*;
     use crate::install::locked_version;
+    use crate::{PeerShelf, Tools, add, find};
+    use proofmark_contract::Call;
+    use proofmark_schema::{AttrValue, Isa};
+    use proofmark_tensor::{Layout, Pool, Tensor};
+    use std::f64::consts::TAU;
 
     #[test]
     fn a_plug_in_has_the_version_of_its_crate_which_is_locked() {
-        for peer in [GEMM, GEMM_AVX512, FAER, MATRIXMULTIPLY, CANDLE] {
+        for peer in [GEMM, GEMM_AVX512, FAER, MATRIXMULTIPLY, RUSTFFT, CANDLE] {
             let text = |name| peer.files.iter().find(|file| file.0 == name).unwrap().1;
             let (manifest, lock) = (text("Cargo.toml"), text("Cargo.lock"));
             let version = locked_version(manifest, lock);
@@ -129,5 +142,74 @@ mod tests {
             assert!(manifest.contains(&format!("\"={version}\"")), "{}", peer.name);
             assert!(manifest.contains("\n[workspace]\n"), "{}", peer.name);
         }
+    }
+
+    /// Complex numbers, real and imaginary part in turn, through a peer and back.
+    fn transformed(ready: &Ready, case: &Case, from: &mut [f32]) -> Vec<f32> {
+        let mut to = vec![f32::NAN; from.len()];
+        let tensor = |memory: &mut [f32], writable| {
+            let layout = Layout::dense([memory.len() / 2, 2]);
+            // SAFETY: memory of so many f32 that outlives the tensor and has no other user.
+            unsafe { Tensor::from_raw(memory.as_mut_ptr().cast(), DType::F32, layout, writable) }
+        };
+        let mut call = Call {
+            case,
+            isa: Isa::Scalar,
+            threads: 1,
+            pool: &Pool::serial(),
+            inputs: &[tensor(from, false)],
+            outputs: &mut [tensor(&mut to, true)],
+            workspace: &mut [],
+            prepared: &[],
+        };
+        (ready.run)(&mut call).unwrap();
+        to
+    }
+
+    /// X\[k\] = Σ x\[j\] · exp(∓2πi·jk/n), term by term; the inverse is divided by n.
+    fn by_definition(from: &[f32], is_inverse: bool) -> Vec<f64> {
+        let points = from.len() / 2;
+        let (sign, scale) = if is_inverse { (1.0, points as f64) } else { (-1.0, 1.0) };
+        let bin = |k: usize| {
+            let terms = from.chunks_exact(2).enumerate().map(|(j, x)| {
+                let (sin, cos) = (sign * TAU * (j * k) as f64 / points as f64).sin_cos();
+                let (re, im) = (f64::from(x[0]), f64::from(x[1]));
+                [re * cos - im * sin, re * sin + im * cos]
+            });
+            let sum = terms.fold([0.0; 2], |sum, term| [sum[0] + term[0], sum[1] + term[1]]);
+            sum.map(|part| part / scale)
+        };
+        (0..points).flat_map(bin).collect()
+    }
+
+    #[test]
+    #[ignore = "cargo gets and builds the plug-in, which takes a minute"]
+    fn rustfft_transforms_two_lines_of_60_points_as_the_definition_does() {
+        let folder = tempfile::tempdir().unwrap();
+        let shelf = PeerShelf::new(folder.path());
+        let tools = Tools { python: "python3".into(), as_it_is: false };
+        add(&RUSTFFT, &shelf, &tools, &mut |_| {}).unwrap();
+        let found = find(&RUSTFFT, &shelf).unwrap();
+        let load = |case: &Case| RUSTFFT.load(&found, case, &Signature::new(vec![]), 1);
+        let lines = Case::new("fft", DType::F32).axis("b", 2).axis("z", 60);
+        for direction in ["forward", "inverse"] {
+            let case = lines.clone().attr("direction", AttrValue::Word(direction.to_owned()));
+            let ready = load(&case).unwrap();
+            assert_eq!(Some(&ready.receipt.version), found.version.as_ref());
+            assert!(ready.set_threads.is_none(), "it has one thread");
+            let mut from: Vec<f32> =
+                (0..240).map(|i| ((i * i % 97) as f32 - 48.0) / 48.0).collect();
+            let got = transformed(&ready, &case, &mut from);
+            for (from, got) in from.chunks_exact(120).zip(got.chunks_exact(120)) {
+                let exact = by_definition(from, direction == "inverse");
+                let greatest = exact.iter().fold(0.0f64, |greatest, part| greatest.max(part.abs()));
+                for (exact, &got) in exact.iter().zip(got) {
+                    let error = (f64::from(got) - exact).abs();
+                    assert!(error <= 1e-6 * greatest, "{direction}: {got}, not {exact}");
+                }
+            }
+        }
+        let plane = load(&lines.axis("y", 6)).err().unwrap();
+        assert_eq!(plane, "its transforms are along one axis");
     }
 }

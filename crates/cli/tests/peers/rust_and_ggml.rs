@@ -22,6 +22,11 @@ fn rust_crates_multiply_f32_and_say_that_they_have_no_bf16() {
 }
 
 #[test]
+fn rustfft_transforms_lines_of_any_length_and_keeps_to_one_thread() {
+    expect("rustfft", "fft", &[("f32", "PROVEN")]);
+}
+
+#[test]
 fn candle_returns_new_tensors_that_are_right() {
     expect("candle", "matmul", &[("f32", "PROVEN"), ("bf16", "PROVEN")]);
     expect("candle", "softmax", &[("f32", "PROVEN"), ("bf16", "UNSUPPORTED")]);
