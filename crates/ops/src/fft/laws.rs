@@ -105,8 +105,10 @@ fn shifted(case: &Case, before: Observed<'_>, after: Observed<'_>) -> Result<(),
     let sign = if problem.is_inverse { 1.0 } else { -1.0 };
     let floats = problem.batch_floats()[0];
     let (old, new) = (before.outputs[0].as_chunks::<2>().0, after.outputs[0].as_chunks::<2>().0);
+    // Once for each transform, which may have millions of points.
+    let rooms: Vec<f64> = after.inputs.of(0).chunks(floats).map(|x| room(&problem, x)).collect();
     for (i, ([re, im], got)) in old.iter().zip(new).enumerate() {
-        let room = room(&problem, &after.inputs.of(0)[2 * i / floats * floats..][..floats]);
+        let room = rooms[2 * i / floats];
         let (sin, cos) = (sign * TAU * ((i % problem.z) as f64 / problem.z as f64)).sin_cos();
         let due = [re * cos - im * sin, re * sin + im * cos];
         if (due[0] - got[0]).abs() > room || (due[1] - got[1]).abs() > room {

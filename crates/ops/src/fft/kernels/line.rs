@@ -110,9 +110,12 @@ impl Lines<'_> {
         assert!(from.len() == to.len() && from.len().is_multiple_of(2 * line.m), "whole lines");
         let (from, to, lines) = (from.as_ptr(), to.as_mut_ptr(), from.len() / (2 * line.m));
         if line.is_in_registers(self.lanes()) {
-            let (factors, is_inverse) = (&self.tables[line.between..], line.second.is_inverse);
-            let body = InRegisters { from, to, lines, factors, is_inverse, scale };
-            return dispatch(self.isa, body);
+            return match line.m {
+                16 => self.in_registers::<1>(line, from, to, lines, scale),
+                32 => self.in_registers::<2>(line, from, to, lines, scale),
+                64 => self.in_registers::<4>(line, from, to, lines, scale),
+                _ => self.in_registers::<8>(line, from, to, lines, scale),
+            };
         }
         let groups = self.groups(line).map(|groups| 0..groups);
         for start in (0..lines).map(|index| 2 * line.m * index) {
@@ -122,6 +125,18 @@ impl Lines<'_> {
                 self.passes(line, ends, scale, own.middle, own.buffers, groups.clone());
             }
         }
+    }
+
+    fn in_registers<const R: usize>(
+        &self,
+        line: &Line,
+        from: *const f32,
+        to: *mut f32,
+        lines: usize,
+        scale: f32,
+    ) {
+        let (factors, is_inverse) = (&self.tables[line.between..], line.second.is_inverse);
+        dispatch(self.isa, InRegisters::<R> { from, to, lines, factors, is_inverse, scale });
     }
 
     /// A transform of complex numbers.

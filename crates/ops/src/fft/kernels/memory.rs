@@ -1,7 +1,7 @@
 //! The memory that a transform works in, cut into what each thread has for itself.
 
 use super::plan::{Line, Plan, is_folded};
-use super::registers::POINTS;
+use super::registers::stays;
 use crate::fft::definition::{Kind, Problem};
 use proofmark_schema::Isa;
 
@@ -12,8 +12,8 @@ const SHORT: usize = 100;
 /// those that stay in registers.
 pub(super) fn taken(problem: &Problem, isa: Isa) -> Isa {
     let points = if is_folded(problem) { problem.z / 2 } else { problem.z };
-    let is_short = problem.points() == problem.z && problem.z <= SHORT && points != POINTS;
-    if isa == Isa::Avx512 && is_short { Isa::Avx2 } else { isa }
+    let is_short = problem.points() == problem.z && problem.z <= SHORT;
+    if isa == Isa::Avx512 && is_short && !stays(points, lanes(isa)) { Isa::Avx2 } else { isa }
 }
 
 /// Lanes of a path's vectors.

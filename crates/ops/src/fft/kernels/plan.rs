@@ -3,7 +3,7 @@
 //! A plan lies in the memory that `prepare` fills: its own words first, then every table as f32.
 //! All tables are computed in f64 from angles reduced exactly, and rounded once.
 
-use super::registers::POINTS;
+use super::registers::stays;
 use super::tables::Tables;
 use crate::fft::definition::{Kind, Problem};
 
@@ -175,8 +175,8 @@ impl Line {
     }
 
     fn direct(n: usize, is_inverse: bool, lanes: usize, tables: &mut Tables) -> Line {
-        if (n, lanes) == (POINTS, 16) {
-            let between = tables.registers(is_inverse);
+        if stays(n, lanes) {
+            let between = tables.registers(n, is_inverse);
             return Line { between, ..Line::of([1, n], is_inverse, lanes, tables) };
         }
         // Vectors that pass through the columns of both matrices; one row needs no matrix.
@@ -198,7 +198,7 @@ impl Line {
 
     /// Whether it is a line that stays in registers.
     pub(super) fn is_in_registers(&self, lanes: usize) -> bool {
-        (self.m, lanes) == (POINTS, 16)
+        stays(self.m, lanes)
     }
 
     /// Whether it goes Bluestein's way.

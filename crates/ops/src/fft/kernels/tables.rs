@@ -132,10 +132,11 @@ impl Tables {
 
     /// The factors of a line in registers, of which lanes have places of two digits to base four:
     /// by both digits after the first butterfly, by the first of them after the second.
-    pub(super) fn registers(&mut self, is_inverse: bool) -> usize {
-        self.vectors(8, 16, |index, lane| match index {
-            0..4 => turned(index * lane, 64, is_inverse),
-            _ => turned((index - 4) * (lane / 4), 16, is_inverse),
+    pub(super) fn registers(&mut self, points: usize, is_inverse: bool) -> usize {
+        let first = points / 16;
+        self.vectors(first + 4, 16, |index, lane| match index.checked_sub(first) {
+            None => turned(index * lane, points, is_inverse),
+            Some(second) => turned(second * (lane / 4), 16, is_inverse),
         })
     }
 
