@@ -67,16 +67,17 @@ pub struct Truth {
     pub value: Vec<f64>,
     /// Error scales; never negative.
     pub scale: Vec<f64>,
-    /// What is added to the scales of contenders that promise no more than the textbook's
-    /// formula, in which larger terms cancel. Empty where none does.
-    pub cancelled: Vec<f64>,
+    /// What is added to the scales of contenders whose contract promises less: no more than the
+    /// textbook's formula, in which larger terms cancel, or numbers rounded on the way. Empty
+    /// where no contract may.
+    pub forgiven: Vec<f64>,
 }
 
 impl Truth {
     /// Room for `count` elements.
     pub fn with_capacity(count: usize) -> Truth {
         let room = || Vec::with_capacity(count);
-        Truth { value: room(), scale: room(), cancelled: Vec::new() }
+        Truth { value: room(), scale: room(), forgiven: Vec::new() }
     }
 
     /// Adds one element.

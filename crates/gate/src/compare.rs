@@ -12,8 +12,8 @@ pub struct Measure {
     pub unit: f64,
     /// Errors up to here are none: what a contender may lose that flushes subnormals.
     pub floor: f64,
-    /// Whether what cancels in the textbook's formula counts towards the scale.
-    pub cancels: bool,
+    /// Whether what contracts that promise less are forgiven counts towards the scale.
+    pub forgives: bool,
 }
 
 /// How an output compares with the truth.
@@ -39,8 +39,8 @@ pub fn score(dtype: DType, measure: Measure, truth: &Truth, got: &[f64], row: us
     let mut sums = Sums::default();
     let mut rows = RowMeans::new(row.max(1));
     for (i, (&got, &want)) in got.iter().zip(&truth.value).enumerate() {
-        let cancelled = truth.cancelled.get(i).filter(|_| measure.cancels);
-        let scale = truth.scale[i] + cancelled.copied().unwrap_or(0.0);
+        let forgiven = truth.forgiven.get(i).filter(|_| measure.forgives);
+        let scale = truth.scale[i] + forgiven.copied().unwrap_or(0.0);
         let q = element(dtype, measure, want, scale, got);
         if q > score.errors.q_max || (i == 0) {
             score.errors.q_max = q;
@@ -172,7 +172,7 @@ mod tests {
     use super::*;
 
     const U: f64 = 1.0 / (1u64 << 24) as f64;
-    const PLAIN: Measure = Measure { unit: U, floor: 0.0, cancels: false };
+    const PLAIN: Measure = Measure { unit: U, floor: 0.0, forgives: false };
 
     fn q(want: f64, scale: f64, got: f64) -> f64 {
         element(DType::F32, PLAIN, want, scale, got)
@@ -228,10 +228,10 @@ mod tests {
 
     #[test]
     fn what_cancels_is_forgiven_only_where_the_contract_says_so() {
-        let truth = Truth { value: vec![-1e-9], scale: vec![1e-9], cancelled: vec![6.0] };
+        let truth = Truth { value: vec![-1e-9], scale: vec![1e-9], forgiven: vec![6.0] };
         let q = |measure| score(DType::F32, measure, &truth, &[0.0], 1).errors.q_max;
         assert!(q(PLAIN) > 1e6);
-        assert!(q(Measure { cancels: true, ..PLAIN }) < 1.0);
+        assert!(q(Measure { forgives: true, ..PLAIN }) < 1.0);
     }
 
     #[test]

@@ -312,5 +312,6 @@ pub fn measure(contract: &ErrorContract) -> Measure {
         Underflow::Gradual => 0.0,
         Underflow::Flushed => AMPLIFIED * f64::from(f32::MIN_POSITIVE),
     };
-    Measure { unit: contract.accumulate.unit(), floor, cancels: contract.cancels }
+    let forgives = contract.cancels || contract.rounds_inside;
+    Measure { unit: contract.accumulate.unit(), floor, forgives }
 }

@@ -81,6 +81,7 @@ pub(crate) const PLAIN: ErrorContract = ErrorContract {
     reproducibility: Reproducibility::None,
     underflow: Underflow::Gradual,
     cancels: false,
+    rounds_inside: false,
     finite_only: false,
 };
 

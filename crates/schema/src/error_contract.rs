@@ -54,6 +54,10 @@ pub struct ErrorContract {
     /// `1 + erf(x)` is 0 long before its value is.
     #[serde(default)]
     pub cancels: bool,
+    /// Whether numbers on the way are rounded to the element type, as the weights of attention
+    /// before their product with the values.
+    #[serde(default)]
+    pub rounds_inside: bool,
     /// Whether nothing is promised for operands that are NaN or infinite.
     #[serde(default)]
     pub finite_only: bool,
@@ -66,6 +70,7 @@ impl Default for ErrorContract {
             reproducibility: Reproducibility::Bitwise,
             underflow: Underflow::Gradual,
             cancels: false,
+            rounds_inside: false,
             finite_only: false,
         }
     }

@@ -201,7 +201,7 @@ impl Op for Attention {
     }
 
     fn oracle(&self, case: &Case, inputs: &Values, _output: usize, want: &Want) -> Truth {
-        oracle::truth(&Problem::of(case), inputs, want)
+        oracle::truth(&Problem::of(case), case.dtype, inputs, want)
     }
 
     /// The scale counts every rounding with its full size, and errors of many terms average out.

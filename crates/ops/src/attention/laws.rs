@@ -113,7 +113,7 @@ fn truths(case: &Case, run: Observed<'_>) -> (Vec<usize>, Truth) {
     let problem = Problem::of(case);
     let rows = wanted_rows(&problem);
     let want = Want::some(Some(rows.clone()), None);
-    (rows, oracle::truth(&problem, run.inputs, &want))
+    (rows, oracle::truth(&problem, case.dtype, run.inputs, &want))
 }
 
 /// What two right results of an element may be apart. In 16 bits a kernel may have rounded

@@ -38,6 +38,8 @@ fn the_oracle_gives_values_computed_by_hand() {
     let common = ln3 + 4.0 + 1.0 + 2f64.sqrt() / 4.0;
     let scale = 3.0 * (ln3 + common) + 2.0 * (ln3 + common);
     assert!((truth.scale[0] - scale).abs() < 1e-12, "{} is not {scale}", truth.scale[0]);
+    // Weights rounded to f32 once more: terms of 3 and 2.
+    assert!((truth.forgiven[0] - 2.0 * 13f64.sqrt()).abs() < 1e-12, "{:?}", truth.forgiven);
 }
 
 #[test]

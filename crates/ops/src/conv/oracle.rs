@@ -32,7 +32,7 @@ pub(super) fn truth(of: Problem, inputs: &Values, want: &Want) -> Truth {
             truth.push(value, if scale.is_finite() { scale } else { 0.0 });
             if let Some(squares) = &squares {
                 let cancelled = squares.magnitude(image, output, [i / 2, j / 2]);
-                truth.cancelled.push(if cancelled.is_finite() { cancelled } else { 0.0 });
+                truth.forgiven.push(if cancelled.is_finite() { cancelled } else { 0.0 });
             }
         }
     }

@@ -181,7 +181,7 @@ pub(super) fn truth(
             None => truth.push(value, scale.max(0.0)),
             Some(state) => truth.push(stochastic(value, index as u64, state), 0.0),
         }
-        truth.cancelled.push(cancelled.max(0.0));
+        truth.forgiven.push(cancelled.max(0.0));
     }
     truth
 }

@@ -262,7 +262,7 @@ impl Peer for Framework {
         let contract = match (case.op.as_str(), case.dtype) {
             // Weights are rounded to the element type before their product with the values.
             ("attention", DType::Bf16 | DType::F16) => {
-                ErrorContract { accumulate: DType::F16, ..PLAIN }
+                ErrorContract { rounds_inside: true, ..PLAIN }
             }
             (op, _) if TEXTBOOK.contains(&op) => CANCELS,
             (op, _) if self.flushes.contains(&op) => FLUSHED,

@@ -69,6 +69,10 @@ pub(super) fn fairness(records: &[&Record]) -> String {
         let cancels = record.judged.proof().contract.cancels;
         cancels.then(|| "may lose results that are small against their operands".to_owned())
     });
+    let rounded = named(records, |record| {
+        let rounds = record.judged.proof().contract.rounds_inside;
+        rounds.then(|| format!("rounds to {} on the way", record.case.dtype))
+    });
     let finite = named(records, |record| {
         let finite_only = record.judged.proof().contract.finite_only;
         finite_only.then(|| "promises nothing for NaN and infinities".to_owned())
@@ -86,7 +90,8 @@ pub(super) fn fairness(records: &[&Record]) -> String {
         threads(records[0].threads),
         records[0].case.dtype
     );
-    for unlike in [fewer, classes, flushed, cancelled, finite, elsewhere].into_iter().flatten() {
+    let notes = [fewer, classes, flushed, cancelled, rounded, finite, elsewhere];
+    for unlike in notes.into_iter().flatten() {
         let _ = write!(line, "; unlike the others: {unlike}");
     }
     line
