@@ -25,10 +25,20 @@ impl Setup {
 pub(crate) struct Outputs {
     /// Decoded, one vector for each written operand.
     pub(crate) values: Vec<Vec<f64>>,
-    /// The same as raw bits.
-    pub(crate) bits: Vec<Vec<u64>>,
+    /// The same as raw bytes.
+    bytes: Vec<Vec<u8>>,
     /// What the processor's state looked like afterwards (see `wire::leak`).
     pub(crate) leaks: u32,
+}
+
+impl Outputs {
+    /// Whether an element of a written operand has other bits than in another run.
+    pub(crate) fn differs(&self, other: &Outputs, operand: usize, index: usize) -> bool {
+        let (ours, theirs) = (&self.bytes[operand], &other.bytes[operand]);
+        let size = ours.len() / self.values[operand].len();
+        let element = index * size..(index + 1) * size;
+        ours[element.clone()] != theirs[element]
+    }
 }
 
 /// A contender loaded for a case.
@@ -138,8 +148,8 @@ impl<'a> Subject<'a> {
         let first = self.signature.inputs().len();
         let written = first..self.signature.operands().len();
         let values = written.clone().map(|i| self.worker.tensor(i).to_f64()).collect();
-        let bits = written.map(|i| self.worker.tensor(i).to_bits()).collect();
-        Outputs { values, bits, leaks }
+        let bytes = written.map(|i| self.worker.tensor(i).to_bytes()).collect();
+        Outputs { values, bytes, leaks }
     }
 
     /// The first byte around or between the elements of any operand that was changed.

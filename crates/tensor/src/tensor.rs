@@ -141,20 +141,14 @@ impl Tensor {
         values
     }
 
-    /// The elements' bits in logical order, widened with zeros; works for any address.
+    /// The elements' bytes in logical order; works for any address.
     ///
     /// # Panics
     /// If the layout was changed to one that the memory does not hold.
-    pub fn to_bits(&self) -> Vec<u64> {
-        let mut bits = Vec::with_capacity(self.layout.len());
-        self.read_rows(|bytes| {
-            for element in bytes.chunks_exact(self.dtype.size()) {
-                let mut word = [0; 8];
-                word[..element.len()].copy_from_slice(element);
-                bits.push(u64::from_le_bytes(word));
-            }
-        });
-        bits
+    pub fn to_bytes(&self) -> Vec<u8> {
+        let mut bytes = Vec::with_capacity(self.layout.len() * self.dtype.size());
+        self.read_rows(|row| bytes.extend_from_slice(row));
+        bytes
     }
 
     /// Calls `read` with every row's bytes in order.

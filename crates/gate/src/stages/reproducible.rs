@@ -72,8 +72,7 @@ fn class(
 fn difference(exam: &Examination<'_>, a: &Outputs, b: &Outputs) -> Option<String> {
     for (k, operand) in exam.signature.outputs().iter().enumerate() {
         let differs = |i: &usize| {
-            a.bits[k][*i] != b.bits[k][*i]
-                && !(a.values[k][*i].is_nan() && b.values[k][*i].is_nan())
+            a.differs(b, k, *i) && !(a.values[k][*i].is_nan() && b.values[k][*i].is_nan())
         };
         if let Some(flat) = (0..operand.len()).find(differs) {
             let index = operand.layout().index_of(flat);

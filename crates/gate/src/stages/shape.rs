@@ -31,7 +31,7 @@ fn unwritten(exam: &Examination<'_>, first: &Outputs, second: &Outputs) -> Optio
         }
         let is_float = operand.dtype.is_float();
         let left: Vec<usize> = (0..operand.len())
-            .filter(|&i| first.bits[k][i] != second.bits[k][i])
+            .filter(|&i| first.differs(second, k, i))
             .filter(|&i| !is_float || first.values[k][i].is_nan() && second.values[k][i].is_nan())
             .collect();
         if let Some(&index) = left.first() {
