@@ -10,7 +10,9 @@
 //! word, a futex, says whose turn it is, and is the only thing either side ever waits on:
 //!
 //! 1. The first datagram carries the format version and the page's memory file. The worker maps
-//!    it, waits for its turn, answers `Ready` and hands the turn back.
+//!    it, waits for its turn, answers `Ready` and hands the turn back. A second file asks the
+//!    worker to sample itself: it holds words of 64 bits, which are the samples a second, a count
+//!    of the samples since the supervisor's last look, and their addresses as far as they fit.
 //! 2. A message: the supervisor sends it, then sets `turn` to `MESSAGE`. The worker reads one
 //!    datagram, carries it out, sends one answer, then hands the turn back.
 //! 3. A batch: the supervisor writes the command into the page and sets `turn` to `WORKER`. The
@@ -33,6 +35,7 @@ mod limits;
 mod nursery;
 mod operand;
 mod output;
+mod own_samples;
 mod poison;
 mod process;
 mod ruler;
@@ -44,6 +47,7 @@ mod worker;
 pub use fault::Fault;
 pub use limits::Limits;
 pub use operand::{OperandPlan, Stray, StrayPlace};
+pub use own_samples::Noted;
 pub use poison::poison_word;
 pub use ruler::{Ruler, RulerTimes};
 pub use sampler::{Sample, Sampler};

@@ -19,7 +19,8 @@ impl Arena {
     /// that has loaded it, else a new one.
     ///
     /// Copies have the layout of their original. That is the same for all of them, so that no arm
-    /// has a better one, and of the options only the processor is theirs to choose.
+    /// has a better one, and of the options only the processor and the samples are theirs to
+    /// choose.
     ///
     /// # Errors
     /// As for [`Arena::spawn`].
@@ -37,7 +38,7 @@ impl Arena {
             }
             match originals.get_mut(&key) {
                 Some(Some(original)) => {
-                    let copied = original.copy(options.cpu);
+                    let copied = original.copy(options);
                     if copied.is_err() {
                         // Whatever is wrong with it, the next one starts anew.
                         originals.remove(&key);

@@ -30,6 +30,8 @@ pub struct Spawn {
     pub cpu: Option<usize>,
     /// The layout of its address space; none: as the kernel randomises it.
     pub layout: Option<FixedLayout>,
+    /// How often a second of its processor time it notes where it is; none: never.
+    pub sampled_hertz: Option<u64>,
 }
 
 /// An address space that is the same for every worker started with it (and the same environment).
@@ -99,7 +101,7 @@ impl Arena {
         drop(control);
         let process = Process::new(Pid::from_child(&child))
             .map_err(|error| Fault::world("watching a worker", error))?;
-        Worker::greet(process, channel, output, self.limits)
+        Worker::greet(process, channel, output, self.limits, options.sampled_hertz)
     }
 
     #[expect(clippy::disallowed_methods, reason = "this is the place that starts workers")]

@@ -4,9 +4,10 @@ use crate::channel::Channel;
 use crate::clock::monotonic_ns;
 use crate::operand::{Attached, OperandPlan, Stray};
 use crate::output::Output;
+use crate::own_samples::OwnSamples;
 use crate::process::Process;
 use crate::wait::{GaveUp, wait_for_turn};
-use crate::{Fault, Limits, crash};
+use crate::{Fault, Limits, Spawn, crash};
 use proofmark_schema::memory::Probe;
 use proofmark_schema::wire::{FromWorker, HandOver, PAGE_BYTES, ToWorker, option, status, turn};
 use proofmark_schema::{Cache, Case, ContenderId, ErrorContract, FORMAT_VERSION, Family, Receipt};
@@ -90,6 +91,7 @@ pub struct Worker {
     channel: Channel,
     output: Output,
     page: Mapping,
+    pub(crate) own_samples: Option<OwnSamples>,
     limits: Limits,
     operands: Vec<Attached>,
     /// Its processor time when its last batch ended.
@@ -104,20 +106,25 @@ impl Worker {
         channel: Channel,
         output: Output,
         limits: Limits,
+        sampled_hertz: Option<u64>,
     ) -> Result<Worker, Fault> {
         let (page, file) = make_page().map_err(|error| Fault::world("making a page", error))?;
+        let (own_samples, samples_file) = sampled_hertz.map(OwnSamples::new).transpose()?.unzip();
         let mut worker = Worker {
             process,
             channel,
             output,
             page,
+            own_samples,
             limits,
             operands: Vec::new(),
             rested_ns: None,
             has_ended: false,
         };
         let greeting = FORMAT_VERSION.to_string();
-        match worker.ask(greeting.as_bytes(), &[file.as_fd()])? {
+        let files: Vec<_> =
+            [Some(&file), samples_file.as_ref()].into_iter().flatten().map(AsFd::as_fd).collect();
+        match worker.ask(greeting.as_bytes(), &files)? {
             FromWorker::Ready { format: FORMAT_VERSION } => Ok(worker),
             FromWorker::Ready { format } => {
                 Err(Fault::World(format!("worker speaks format {format}, not {FORMAT_VERSION}")))
@@ -170,18 +177,19 @@ impl Worker {
     }
 
     /// Lets the worker copy itself: a new one, that has loaded what this one has.
-    pub(crate) fn copy(&mut self, cpu: Option<usize>) -> Result<Worker, Fault> {
+    pub(crate) fn copy(&mut self, options: &Spawn) -> Result<Worker, Fault> {
         let (channel, control) =
             Channel::pair().map_err(|error| Fault::world("making a socket", error))?;
         let (output, printed) =
             Output::new().map_err(|error| Fault::world("making a pipe", error))?;
+        let cpu = options.cpu;
         match self.tell(&ToWorker::Copy { cpu }, &[control.as_fd(), printed.as_fd()])? {
             FromWorker::Copied { pid } => {
                 let pid = Pid::from_raw(pid)
                     .ok_or_else(|| Fault::World("a copy without a number".to_owned()))?;
                 let process =
                     Process::new(pid).map_err(|error| Fault::world("watching a worker", error))?;
-                Worker::greet(process, channel, output, self.limits)
+                Worker::greet(process, channel, output, self.limits, options.sampled_hertz)
             }
             other => Err(self.broken(&other)),
         }

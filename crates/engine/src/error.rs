@@ -243,6 +243,9 @@ pub enum EngineError {
     /// A worker cannot be sampled.
     #[error("cannot sample the worker: {0}")]
     Sampling(String),
+    /// The kernel does not let a worker be sampled by its clock event.
+    #[error("the kernel refuses to sample the worker (perf_event_open): {0}")]
+    Perf(#[source] std::io::Error),
     /// Tuned constants cannot be read or used.
     #[error("tuned constants: {0}")]
     Tuning(String),
@@ -365,9 +368,10 @@ impl EngineError {
                 Some("none is kept: `proofmark import FILE` reads one".to_owned())
             }
             EngineError::UnknownImport { known, .. } => Some(format!("imports: {known}")),
-            EngineError::Sampling(_) => Some(
-                "allow it with `sysctl kernel.perf_event_paranoid=2`; in a container, with \
-                 `--cap-add PERFMON` or a seccomp profile that has perf_event_open"
+            EngineError::Perf(_) => Some(
+                "let the worker sample itself with `--sampler own`; or allow it with `sysctl \
+                 kernel.perf_event_paranoid=2`, in a container with `--cap-add PERFMON` or a \
+                 seccomp profile that has perf_event_open"
                     .to_owned(),
             ),
             EngineError::Tuning(_) => Some(
@@ -397,6 +401,7 @@ impl EngineError {
             EngineError::Suite { .. }
             | EngineError::Isa(_)
             | EngineError::Build { .. }
+            | EngineError::Sampling(_)
             | EngineError::Command { .. } => None,
         }
     }
@@ -410,6 +415,7 @@ impl EngineError {
             | EngineError::AbsentPeer { .. }
             | EngineError::Suite { .. }
             | EngineError::Sampling(_)
+            | EngineError::Perf(_)
             | EngineError::OtherFormat { .. }
             | EngineError::Command { .. }
             | EngineError::Start { .. } => Some(Severity::Environment),

@@ -49,7 +49,7 @@ pub use import::{IMPORTERS, Imported, ImportedRow, Importer, import, imported};
 pub use limits::probe_machine;
 pub use merge::{Merged, merge};
 pub use plan::{cases, plan};
-pub use profile::{Inspected, ProfileRequest, Profiled, inspect, profile};
+pub use profile::{Inspected, ProfileRequest, Profiled, SampledBy, Sampling, inspect, profile};
 pub use project::{PROJECT_FILE, Project};
 pub use prove::{Certified, ProveRequest, prove, prove_shard, reproduce};
 pub use replay::{Replayed, replay};

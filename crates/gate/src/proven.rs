@@ -4,7 +4,9 @@ use crate::compare::score;
 use crate::examiner::measure;
 use crate::sampling;
 use crate::subject::values;
-use proofmark_arena::{Arena, Batch, Fault, FixedLayout, OperandPlan, Ran, Ruler, Spawn, Worker};
+use proofmark_arena::{
+    Arena, Batch, Fault, FixedLayout, Noted, OperandPlan, Ran, Ruler, Spawn, Worker,
+};
 use proofmark_contract::{Op, Role, Signature, Truth, Values, Want, check_case};
 use proofmark_schema::memory::Probe;
 use proofmark_schema::proof::Proof;
@@ -38,6 +40,8 @@ pub struct Seat {
     pub memory: Memory,
     /// Bytes that sets of operands must exceed together, where calls walk over them.
     pub rotate_bytes: u64,
+    /// How often a second of its processor time it notes where it is, for a profile; none: never.
+    pub sampled_hertz: Option<u64>,
 }
 
 /// Sets of operands at the most: a case so small that more were needed is not out of the caches.
@@ -133,7 +137,7 @@ impl<'a> Proven<'a> {
         seat: &Seat,
         beside: Option<&Entrant<'p>>,
     ) -> Result<Entrant<'p>, Fault> {
-        let Seat { cpu, memory, rotate_bytes } = *seat;
+        let Seat { cpu, memory, rotate_bytes, sampled_hertz } = *seat;
         if memory.cache == Cache::WeightsCold && !self.has_weights() {
             let op = self.op.name();
             let reason = format!("no operand of `{op}` is a weight: ask for another cache state");
@@ -148,7 +152,8 @@ impl<'a> Proven<'a> {
         // One layout for all arms of a trial: where each worker drew its own, the same code
         // differed from itself by several per cent for the life of the process.
         let layout = Some(FixedLayout { mapping_pad: trial.mapping_pad });
-        let spawn = Spawn { environment_pad: trial.environment_pad as usize, cpu, layout };
+        let environment_pad = trial.environment_pad as usize;
+        let spawn = Spawn { environment_pad, cpu, layout, sampled_hertz };
         let proof = &self.proof;
         let mut worker = self.arena.spawn_for(&proof.contender, &spawn)?;
         let pad = trial.heap_pad as usize;
@@ -216,6 +221,11 @@ impl Entrant<'_> {
     /// The worker's process.
     pub fn pid(&self) -> u32 {
         self.worker.pid()
+    }
+
+    /// Where its threads were since the last look; nothing unless its seat asks for samples.
+    pub fn take_samples(&mut self) -> Noted {
+        self.worker.take_samples()
     }
 
     /// Sets of operands that calls walk over.

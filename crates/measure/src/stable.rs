@@ -120,7 +120,7 @@ impl<'a, 'p> Workers<'a, 'p> {
         // Rulers run beside the arm that has the most processors.
         let widest = field.iter().max_by_key(|proven| proven.threads());
         let ruler = widest.and_then(|first| first.ruler(processor_of(first)).ok());
-        let seat = Seat { cpu: None, memory, rotate_bytes: rotate_bytes() };
+        let seat = Seat { memory, rotate_bytes: rotate_bytes(), ..Seat::default() };
         Workers { field, seat, ruler, seen: vec![Seen::default(); field.len()] }
     }
 

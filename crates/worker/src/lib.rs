@@ -19,6 +19,7 @@ mod plant;
 mod processor;
 mod rest;
 mod rulers;
+mod sampling;
 mod serve;
 mod signals;
 

@@ -4,7 +4,7 @@ use crate::contender::Contender;
 use crate::operands::Operands;
 use crate::plant::Plant;
 use crate::rulers::Rulers;
-use crate::{batch, cache, channel, copy, guarded, page, rest, signals};
+use crate::{batch, cache, channel, copy, guarded, page, rest, sampling, signals};
 use proofmark_contract::Entry;
 use proofmark_peers::PeerShelf;
 use proofmark_schema::wire::{FromWorker, HandOver, ToWorker, phase, status, turn};
@@ -66,13 +66,16 @@ pub fn serve(known: Known, control_fd: RawFd) -> Result<(), ServeError> {
     rustix::io::fcntl_setfd(&socket, rustix::io::FdFlags::CLOEXEC).map_err(io::Error::from)?;
     let greeting = channel::receive(&socket)?;
     let is_known = greeting.text == FORMAT_VERSION.to_string().as_bytes();
-    let (true, [file]) = (is_known, &greeting.files[..]) else {
+    let (true, [file, samples @ ..]) = (is_known, &greeting.files[..]) else {
         return Err(ServeError::Greeting);
     };
     let page = page::map(file.as_fd())?;
-    drop(greeting);
     guarded::install();
     signals::install()?;
+    if let [samples, ..] = samples {
+        sampling::start(samples.as_fd())?;
+    }
+    drop(greeting);
     // After the handlers' stack: permission is refused where that is too small for tiles. Where
     // there are no tiles, kernels that need them say so.
     proofmark_simd::state::request_amx();

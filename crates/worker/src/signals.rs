@@ -28,18 +28,23 @@ pub(crate) fn install() -> io::Result<()> {
     if unsafe { libc::sigaltstack(&raw const stack, std::ptr::null_mut()) } != 0 {
         return Err(io::Error::last_os_error());
     }
-    for signal in FATAL {
-        // SAFETY: a record for which zeros are valid: no flags, an empty mask.
-        let mut action: libc::sigaction = unsafe { std::mem::zeroed() };
-        action.sa_sigaction = last_words as *const () as usize;
-        action.sa_flags = libc::SA_SIGINFO | libc::SA_ONSTACK;
-        // SAFETY: the handler has the signature that SA_SIGINFO asks for and makes only calls
-        // that are allowed in one.
-        if unsafe { libc::sigaction(signal, &raw const action, std::ptr::null_mut()) } != 0 {
-            return Err(io::Error::last_os_error());
-        }
+    FATAL.into_iter().try_for_each(|signal| catch(signal, last_words, libc::SA_ONSTACK))
+}
+
+/// A handler as SA_SIGINFO asks for it; it makes only calls that are allowed in one.
+type Handler = extern "C" fn(i32, *mut libc::siginfo_t, *mut libc::c_void);
+
+/// Lets a handler catch a signal.
+pub(crate) fn catch(signal: i32, handler: Handler, flags: i32) -> io::Result<()> {
+    // SAFETY: a record for which zeros are valid: no flags, an empty mask.
+    let mut action: libc::sigaction = unsafe { std::mem::zeroed() };
+    action.sa_sigaction = handler as usize;
+    action.sa_flags = libc::SA_SIGINFO | flags;
+    // SAFETY: the handler's type is the one that SA_SIGINFO asks for.
+    match unsafe { libc::sigaction(signal, &raw const action, std::ptr::null_mut()) } {
+        0 => Ok(()),
+        _ => Err(io::Error::last_os_error()),
     }
-    Ok(())
 }
 
 extern "C" fn last_words(signal: i32, info: *mut libc::siginfo_t, context: *mut libc::c_void) {
@@ -86,7 +91,7 @@ unsafe fn write_down(
 
 /// Instruction and stack pointer where the signal struck.
 #[cfg(target_arch = "x86_64")]
-fn registers(context: &libc::ucontext_t) -> (u64, u64) {
+pub(crate) fn registers(context: &libc::ucontext_t) -> (u64, u64) {
     let registers = &context.uc_mcontext.gregs;
     let of = |index: i32| registers[index as usize].cast_unsigned();
     (of(libc::REG_RIP), of(libc::REG_RSP))
@@ -94,6 +99,6 @@ fn registers(context: &libc::ucontext_t) -> (u64, u64) {
 
 /// Instruction and stack pointer where the signal struck.
 #[cfg(target_arch = "aarch64")]
-fn registers(context: &libc::ucontext_t) -> (u64, u64) {
+pub(crate) fn registers(context: &libc::ucontext_t) -> (u64, u64) {
     (context.uc_mcontext.pc, context.uc_mcontext.sp)
 }

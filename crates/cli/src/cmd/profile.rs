@@ -4,8 +4,8 @@ use super::{DEFAULT_SEED, Shown, arena, cap, shelf};
 use crate::exit;
 use crate::output::{Failure, print_document, say};
 use crate::progress::Progress;
-use clap::Args;
-use proofmark_engine::{EngineError, ProfileRequest, Request, cases, profile};
+use clap::{Args, ValueEnum};
+use proofmark_engine::{EngineError, ProfileRequest, Request, SampledBy, cases, profile};
 use proofmark_report::reports::{self, ProfiledCase};
 use proofmark_schema::{Case, ContenderId, DType, Isa};
 use std::path::{Path, PathBuf};
@@ -28,8 +28,9 @@ pub(crate) struct Profile {
 }
 
 const AFTER_HELP: &str = "\
-The contender is proven first, then its worker is sampled by the kernel's clock event, which needs
-no hardware counters and no other program. Counts of its heap allocations come along.
+The contender is proven first, then its worker is sampled: by the kernel's clock event, which needs
+no hardware counters and no other program, or, where that is forbidden, by a timer of its own.
+Counts of its heap allocations come along.
 
   proofmark profile softmax --flame flame.svg
   proofmark profile matmul --contender native/parallel --threads 2";
@@ -52,11 +53,23 @@ pub(super) struct What {
     /// Samples a second of each thread
     #[arg(long, default_value_t = 997, value_parser = clap::value_parser!(u64).range(1..=20_000))]
     hertz: u64,
+    /// Who takes the samples; by default the first that may
+    #[arg(long)]
+    sampler: Option<Sampler>,
     /// Seed of the inputs
     #[arg(long, default_value_t = DEFAULT_SEED)]
     seed: u64,
     #[command(flatten)]
     pub(super) shown: Shown,
+}
+
+/// Who takes the samples.
+#[derive(Clone, Copy, ValueEnum)]
+enum Sampler {
+    /// The kernel, by its clock event (perf_event_open)
+    Perf,
+    /// The worker itself, by a timer on its processor time
+    Own,
 }
 
 impl What {
@@ -78,6 +91,10 @@ impl What {
             threads: usize::from(self.threads),
             seconds: self.seconds,
             hertz: self.hertz,
+            sampler: self.sampler.map(|sampler| match sampler {
+                Sampler::Perf => SampledBy::Perf,
+                Sampler::Own => SampledBy::Own,
+            }),
             seed: self.seed,
             cap,
             shelf: shelf(),
@@ -116,6 +133,9 @@ impl Profile {
             contender: &profiled.contender,
             call_ns: profiled.call_ns,
             allocations: profiled.allocations,
+            is_own: profiled.sampling.by == SampledBy::Own,
+            per_second: profiled.sampling.per_second,
+            lost: profiled.sampling.lost,
         };
         let document = reports::profile(&of, &profiled.profile);
         print_document(self.what.shown.format, &document)?;

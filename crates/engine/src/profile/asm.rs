@@ -51,10 +51,11 @@ pub fn inspect(
     request: &ProfileRequest,
 ) -> Result<Inspected, EngineError> {
     let mut sampled = sample(arena, listener, request)?;
-    let samples: u64 = sampled.counts.values().sum();
+    let counts = &sampled.counted.counts;
+    let samples: u64 = counts.values().sum();
     let mut by_file: BTreeMap<PathBuf, BTreeMap<u64, u64>> = BTreeMap::new();
     let mut names: BTreeMap<u64, String> = BTreeMap::new();
-    for (&address, &count) in &sampled.counts {
+    for (&address, &count) in counts {
         if let Some((path, at)) = sampled.symbols.place(address) {
             *by_file.entry(path).or_default().entry(at).or_default() += count;
             // A symbol does not say for which types a function was compiled; this does.

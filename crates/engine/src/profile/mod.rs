@@ -21,6 +21,15 @@ use symbols::Symbols;
 /// Nanoseconds of a batch between two looks at the samples.
 const BATCH_NS: f64 = 20e6;
 
+/// Who notes where a worker's threads are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SampledBy {
+    /// The kernel, by its clock event (`perf_event_open`), while the worker knows nothing of it.
+    Perf,
+    /// The worker itself, by a timer on its processor time: at most once a tick of each thread.
+    Own,
+}
+
 /// What to sample.
 #[derive(Clone, Debug)]
 pub struct ProfileRequest {
@@ -34,6 +43,8 @@ pub struct ProfileRequest {
     pub seconds: f64,
     /// Samples a second of each thread.
     pub hertz: u64,
+    /// Who takes them; none: the kernel's clock event where it may be had, else the worker.
+    pub sampler: Option<SampledBy>,
     /// Seed of the inputs.
     pub seed: u64,
     /// Highest path.
@@ -51,18 +62,37 @@ pub struct Profiled {
     pub contender: ContenderId,
     /// Functions, lines and stacks.
     pub profile: Profile,
+    /// How it was sampled.
+    pub sampling: Sampling,
     /// Nanoseconds of a call while it was sampled.
     pub call_ns: f64,
     /// Heap allocations of a call, and their bytes; native contenders only.
     pub allocations: (f64, f64),
 }
 
+/// How a worker was sampled.
+#[derive(Clone, Copy, Debug)]
+pub struct Sampling {
+    /// Who took the samples.
+    pub by: SampledBy,
+    /// Samples a second that were taken of all threads together.
+    pub per_second: f64,
+    /// Samples of the worker itself for which there was no room.
+    pub lost: u64,
+}
+
 /// The samples of a run, by address.
 struct Sampled {
     case: Case,
     contender: ContenderId,
-    counts: BTreeMap<u64, u64>,
     symbols: Symbols,
+    counted: Counted,
+}
+
+/// What batches gave while they were sampled.
+struct Counted {
+    counts: BTreeMap<u64, u64>,
+    sampling: Sampling,
     call_ns: f64,
     allocations: (f64, f64),
 }
@@ -76,13 +106,13 @@ pub fn profile(
     listener: &dyn Listener,
     request: &ProfileRequest,
 ) -> Result<Profiled, EngineError> {
-    let Sampled { case, contender, counts, mut symbols, call_ns, allocations } =
-        sample(arena, listener, request)?;
+    let Sampled { case, contender, mut symbols, counted } = sample(arena, listener, request)?;
+    let Counted { counts, sampling, call_ns, allocations } = counted;
     let stacks: Vec<Stack> = counts
         .iter()
         .map(|(&address, &samples)| Stack { frames: symbols.frames(address), samples })
         .collect();
-    Ok(Profiled { case, contender, profile: count(&stacks), call_ns, allocations })
+    Ok(Profiled { case, contender, profile: count(&stacks), sampling, call_ns, allocations })
 }
 
 fn sample(
@@ -93,6 +123,7 @@ fn sample(
     let (entry, case) = checked(std::slice::from_ref(&request.case), Cache::Hot)?.remove(0);
     check_contender(entry, &request.contender, &request.shelf)?;
     let who = best_path(entry, &request.contender, request.cap);
+    let by = sampler(request)?;
     let mut admission = Admission::new(arena, request.seed, request.cap, listener);
     let proven = admission.admit(entry, &case, &who, request.threads).map_err(|proof| {
         let why = proof.refusal.map_or_else(String::new, |refusal| refusal.reason);
@@ -100,7 +131,8 @@ fn sample(
     })?;
     let revealed = proven.reveal(request.seed);
     let cpu = (request.threads == 1).then(last_processor);
-    let seat = Seat { cpu, ..Seat::default() };
+    let sampled_hertz = (by == SampledBy::Own).then_some(request.hertz);
+    let seat = Seat { cpu, sampled_hertz, ..Seat::default() };
     let trial = Trial {
         seed: request.seed,
         operand_shift: 0,
@@ -111,20 +143,33 @@ fn sample(
     let failed = |why: String| EngineError::Nothing(format!("{who} on {case}: {why}"));
     let mut entrant =
         proven.enter(&trial, &revealed, &seat, None).map_err(|fault| failed(fault.to_string()))?;
-    let (counts, call_ns, allocations) = run(&mut entrant, request)?;
+    let counted = run(&mut entrant, request, by)?;
     let maps = std::fs::read_to_string(format!("/proc/{}/maps", entrant.pid()))
         .map_err(|error| EngineError::Sampling(error.to_string()))?;
-    if counts.is_empty() {
+    let symbols = Symbols::of(&maps);
+    if counted.counts.is_empty() {
         return Err(EngineError::Sampling("no sample was taken: give more --seconds".to_owned()));
     }
-    let symbols = Symbols::of(&maps);
-    Ok(Sampled { contender: who, case, counts, symbols, call_ns, allocations })
+    Ok(Sampled { contender: who, case, symbols, counted })
 }
 
-type Counted = (BTreeMap<u64, u64>, f64, (f64, f64));
+/// Who takes the samples. Tried on this thread, so that nobody waits for a proof in vain.
+fn sampler(request: &ProfileRequest) -> Result<SampledBy, EngineError> {
+    let this_thread = 0;
+    let perf = || Sampler::open(this_thread, request.hertz).map_err(EngineError::Perf);
+    match request.sampler {
+        Some(SampledBy::Own) => Ok(SampledBy::Own),
+        Some(SampledBy::Perf) => perf().map(|_| SampledBy::Perf),
+        None => Ok(perf().map_or(SampledBy::Own, |_| SampledBy::Perf)),
+    }
+}
 
 /// Runs batches and takes the samples of every thread in between.
-fn run(entrant: &mut Entrant<'_>, request: &ProfileRequest) -> Result<Counted, EngineError> {
+fn run(
+    entrant: &mut Entrant<'_>,
+    request: &ProfileRequest,
+    by: SampledBy,
+) -> Result<Counted, EngineError> {
     let mut batch = |calls: u32| {
         let batch = Batch { calls, ..Batch::default() };
         entrant.run(&batch).map_err(|fault| EngineError::Nothing(fault.to_string()))
@@ -135,7 +180,13 @@ fn run(entrant: &mut Entrant<'_>, request: &ProfileRequest) -> Result<Counted, E
     let calls = (BATCH_NS / once).clamp(1.0, 1e6) as u32;
     let (clock, mut counts) = (MonotonicClock, BTreeMap::new());
     let (mut made, mut wall, mut allocations, mut bytes) = (0u64, 0u64, 0u64, 0u64);
-    let mut samplers = samplers(entrant.pid(), request.hertz)?;
+    let mut samplers = match by {
+        SampledBy::Perf => samplers(entrant.pid(), request.hertz)?,
+        SampledBy::Own => Vec::new(),
+    };
+    // Those of loading and of the first calls are not asked for.
+    entrant.take_samples();
+    let mut lost = 0;
     let start = clock.now_ns();
     while (clock.now_ns() - start) as f64 / 1e9 < request.seconds {
         let batch = Batch { calls, ..Batch::default() };
@@ -144,20 +195,28 @@ fn run(entrant: &mut Entrant<'_>, request: &ProfileRequest) -> Result<Counted, E
         wall += ran.wall_ns;
         allocations += u64::from(ran.allocations);
         bytes += ran.allocated_bytes;
-        for sampler in &mut samplers {
-            for sample in sampler.take() {
-                *counts.entry(sample.address).or_default() += 1;
-            }
+        let own = entrant.take_samples();
+        lost += own.lost;
+        let events = samplers.iter_mut().flat_map(Sampler::take).map(|sample| sample.address);
+        for address in events.chain(own.addresses) {
+            *counts.entry(address).or_default() += 1;
         }
     }
+    let seconds = (clock.now_ns() - start) as f64 / 1e9;
+    let per_second = counts.values().sum::<u64>() as f64 / seconds;
     let per_call = |total: u64| total as f64 / made.max(1) as f64;
-    Ok((counts, per_call(wall), (per_call(allocations), per_call(bytes))))
+    Ok(Counted {
+        counts,
+        sampling: Sampling { by, per_second, lost },
+        call_ns: per_call(wall),
+        allocations: (per_call(allocations), per_call(bytes)),
+    })
 }
 
 /// One for each thread that the process has.
 fn samplers(pid: u32, hertz: u64) -> Result<Vec<Sampler>, EngineError> {
-    let refused = |error: std::io::Error| EngineError::Sampling(error.to_string());
-    let threads = std::fs::read_dir(format!("/proc/{pid}/task")).map_err(refused)?;
+    let threads = std::fs::read_dir(format!("/proc/{pid}/task"))
+        .map_err(|error| EngineError::Sampling(error.to_string()))?;
     let numbers = threads.flatten().filter_map(|entry| entry.file_name().to_str()?.parse().ok());
-    numbers.map(|thread: u32| Sampler::open(thread, hertz).map_err(refused)).collect()
+    numbers.map(|thread: u32| Sampler::open(thread, hertz).map_err(EngineError::Perf)).collect()
 }

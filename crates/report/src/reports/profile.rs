@@ -19,6 +19,12 @@ pub struct ProfiledCase<'a> {
     pub call_ns: f64,
     /// Heap allocations of a call, and their bytes.
     pub allocations: (f64, f64),
+    /// Whether the worker took the samples, and not the kernel.
+    pub is_own: bool,
+    /// Samples a second of all threads together.
+    pub per_second: f64,
+    /// Samples for which there was no room.
+    pub lost: u64,
 }
 
 const FUNCTIONS: [Column; 3] =
@@ -38,7 +44,10 @@ pub fn profile(of: &ProfiledCase<'_>, profile: &Profile) -> Document {
         "call_ns": of.call_ns,
         "allocations_per_call": of.allocations.0,
         "allocated_bytes_per_call": of.allocations.1,
+        "sampler": if of.is_own { "own" } else { "perf" },
         "samples": profile.samples,
+        "samples_per_second": of.per_second,
+        "samples_lost": of.lost,
         "functions": profile.functions,
         "lines": profile.lines,
     });
@@ -71,10 +80,18 @@ pub fn profile(of: &ProfiledCase<'_>, profile: &Profile) -> Document {
         ),
     });
     document.note(format!(
-        "{} samples of the worker's threads; a sample is put down to the function that the \
-         compiler made, and to those inlined there; who called it is not told",
-        profile.samples
+        "{} samples of the worker's threads, {} a second, by {}; a sample is put down to the \
+         function that the compiler made, and to those inlined there; who called it is not told",
+        profile.samples,
+        three_digits(of.per_second),
+        match of.is_own {
+            true => "a timer of its own, at most one a tick of each thread",
+            false => "the kernel's clock event",
+        }
     ));
+    if of.lost > 0 {
+        document.note(format!("{} more were lost for want of room: give less --hertz", of.lost));
+    }
     document
 }
 
@@ -197,11 +214,16 @@ mod tests {
             contender: &contender.parse().unwrap(),
             call_ns: 1200.0,
             allocations: (0.0, 0.0),
+            is_own: true,
+            per_second: 250.0,
+            lost: 3,
         };
         let document = profile(&of, &example());
         let text = (find("term").unwrap().render)(&document, &Style { width: 120, colour: false });
         assert!(text.contains("70 %") && text.contains("gemm.rs:7"), "{text}");
         assert!(text.contains("a call allocates nothing"), "{text}");
+        assert!(text.contains("250 a second, by a timer of its own"), "{text}");
+        assert!(text.contains("3 more were lost"), "{text}");
     }
 
     #[test]

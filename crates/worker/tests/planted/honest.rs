@@ -5,7 +5,7 @@ use crate::stage::{
     COLS, POISON, arena, contender, limits, one_row, plans, plans_for, ready, reveal, start,
     survive,
 };
-use proofmark_arena::{Batch, Fault, Spawn};
+use proofmark_arena::{Batch, Fault, Noted, Spawn, Worker};
 use proofmark_schema::DType;
 use proofmark_tensor::{Layout, Placement};
 
@@ -127,11 +127,38 @@ pub(crate) fn a_batch_reports_times_that_nest() {
 }
 
 pub(crate) fn a_worker_is_pinned_and_padded_on_demand() {
-    let spawn = Spawn { environment_pad: 5000, cpu: Some(0), layout: None };
+    let spawn = Spawn { environment_pad: 5000, cpu: Some(0), ..Spawn::default() };
     let worker = arena(limits()).spawn(&spawn).unwrap();
     let read = |file| std::fs::read_to_string(format!("/proc/{}/{file}", worker.pid())).unwrap();
     assert!(read("status").lines().any(|line| line == "Cpus_allowed_list:\t0"));
     assert!(read("environ").split('\0').any(|line| line.len() == "PROOFMARK_PAD=".len() + 5000));
+}
+
+pub(crate) fn a_worker_samples_itself_only_if_its_supervisor_asks() {
+    let catches_the_timer = |worker: &Worker| {
+        let status = std::fs::read_to_string(format!("/proc/{}/status", worker.pid())).unwrap();
+        let caught = status.lines().find_map(|line| line.strip_prefix("SigCgt:\t")).unwrap();
+        let sigprof = 27;
+        u64::from_str_radix(caught, 16).unwrap() >> (sigprof - 1) & 1 == 1
+    };
+    let (mut unasked, _) = survive("good", Placement::Aligned64);
+    let spawn = Spawn { sampled_hertz: Some(1000), ..Spawn::default() };
+    let mut asked = arena(limits()).spawn(&spawn).unwrap();
+    assert_eq!((catches_the_timer(&unasked), catches_the_timer(&asked)), (false, true));
+    asked.load(&contender("good"), &one_row(), 1, 0).unwrap();
+    asked.attach(&plans(Placement::Aligned64)).unwrap();
+    let mut addresses = Vec::new();
+    for _ in 0..1000 {
+        let batch = Batch { calls: 100_000, ..Batch::default() };
+        asked.run(&batch).unwrap();
+        addresses.extend(asked.take_samples().addresses);
+        if addresses.len() > 5 {
+            break;
+        }
+    }
+    assert!(addresses.len() > 5 && addresses.iter().all(|&address| address > 4096));
+    unasked.run(&Batch { calls: 100_000, ..Batch::default() }).unwrap();
+    assert_eq!(unasked.take_samples(), Noted::default());
 }
 
 pub(crate) fn memory_is_reported() {

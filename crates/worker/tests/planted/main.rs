@@ -54,6 +54,7 @@ fn all_trials() -> Vec<Trial> {
         honest::threads_can_be_changed,
         honest::a_batch_reports_times_that_nest,
         honest::a_worker_is_pinned_and_padded_on_demand,
+        honest::a_worker_samples_itself_only_if_its_supervisor_asks,
         honest::memory_is_reported,
         states::cold_calls_compute_the_same_and_their_lines_are_far,
         states::calls_walk_over_the_sets_and_go_on_where_they_stopped,
