@@ -114,7 +114,8 @@ impl Lines<'_> {
                 16 => self.in_registers::<1>(line, from, to, lines, scale),
                 32 => self.in_registers::<2>(line, from, to, lines, scale),
                 64 => self.in_registers::<4>(line, from, to, lines, scale),
-                _ => self.in_registers::<8>(line, from, to, lines, scale),
+                128 => self.in_registers::<8>(line, from, to, lines, scale),
+                _ => self.in_registers::<16>(line, from, to, lines, scale),
             };
         }
         let groups = self.groups(line).map(|groups| 0..groups);

@@ -1,4 +1,4 @@
-//! Short lines that never leave the registers: `R` by four by four, `R` of 1, 2, 4 or 8.
+//! Short lines that never leave the registers: `R` by four by four, `R` of 1, 2, 4, 8 or 16.
 //!
 //! Idea: with sixteen lanes, 64 numbers are four pairs of vectors. A butterfly of four is taken
 //! across the vectors, then four lanes change places with the vectors, twice. Of a number's place
@@ -14,6 +14,7 @@
 //! The four vectors are of two lines of 32 numbers just as well, or of four of 16: the line is the
 //! last digit of a vector's place, so that unzips part the lines in the end. 128 numbers are eight
 //! vectors, of which those of even and of odd k0 go this way one after the other, and are zipped.
+//! So are 256 with four such sets, which by then wait on the stack: sixteen vectors do not fit.
 
 use super::butterfly::{Pair, Turn, butterfly, four, product};
 use super::stage::{Pairs, Parts, Reads, Writes};
@@ -21,7 +22,12 @@ use proofmark_simd::{Body, Simd};
 
 /// Whether lines of so many numbers stay in registers of so many lanes.
 pub(super) fn stays(points: usize, lanes: usize) -> bool {
-    lanes == 16 && matches!(points, 16 | 32 | 64 | 128)
+    lanes == 16 && matches!(points, 16 | 32 | 64 | 128 | 256)
+}
+
+/// Pairs of vectors of factors.
+pub(super) const fn rows(first: usize) -> usize {
+    first + 4 + if first == 16 { 16 } else { 0 }
 }
 
 /// Lines of 16·`R` numbers one behind the other, for vectors of sixteen lanes.
@@ -34,7 +40,7 @@ pub(super) struct InRegisters<'a, const R: usize> {
     /// How many.
     pub(super) lines: usize,
     /// The factors after the first and after the second butterfly: a pair of vectors for each of
-    /// `R` and for each of four, as [`Parts`] lie.
+    /// `R` and for each of four, as [`Parts`] lie; where `R` is 16, those inside the first too.
     pub(super) factors: &'a [f32],
     /// With positive exponents.
     pub(super) is_inverse: bool,
@@ -50,11 +56,15 @@ impl<const R: usize> Body for InRegisters<'_, R> {
 
     #[inline(always)]
     fn run<S: Simd>(self, simd: S) {
-        assert!(S::LANES == 16 && self.factors.len() >= 2 * 16 * (R + 4), "by four by four");
+        assert!(S::LANES == 16 && self.factors.len() >= 2 * 16 * rows(R), "by four by four");
         let turn = Turn::new(simd, self.is_inverse);
         for line in (0..self.lines).step_by(Self::TOGETHER) {
             // SAFETY: whoever makes it vouches for the lines; the factors are there.
             unsafe {
+                if R == 16 {
+                    self.sixteen(simd, turn, line);
+                    continue;
+                }
                 let points = self.first(simd, turn, self.read(simd, line));
                 let points = match R {
                     8 => {
@@ -157,6 +167,45 @@ impl<const R: usize> InRegisters<'_, R> {
         }
         let re = simd.turn_quarters(re(points));
         four(simd, turn, parts::<S>(re, simd.turn_quarters(im(points))))
+    }
+
+    /// A line of 256 numbers: the first butterfly is four by four.
+    ///
+    /// # Safety
+    /// The line and the factors are there.
+    #[inline(always)]
+    unsafe fn sixteen<S: Simd>(&self, simd: S, turn: Turn<S>, line: usize) {
+        let (at, stride) = (2 * 16 * R * line, 2 * S::LANES);
+        let mut sets = [[(simd.zero(), simd.zero()); 4]; 4];
+        // SAFETY: as the caller vouches.
+        unsafe {
+            let from = Pairs { first: self.from.add(at).cast_mut(), stride, scale: 1.0 };
+            for i in 0..4 {
+                let (a, b) = (from.read(simd, i), from.read(simd, 4 + i));
+                let (c, d) = (from.read(simd, 8 + i), from.read(simd, 12 + i));
+                let points = four(simd, turn, [a, b, c, d]);
+                sets[0][i] = points[0];
+                for j in 1..4 {
+                    let factor = self.factor(simd, R + 4 + 4 * i + j);
+                    sets[j][i] = product(simd, points[j], factor);
+                }
+            }
+            for (j, set) in sets.iter_mut().enumerate() {
+                let mut points = four(simd, turn, *set);
+                for i in 0..4 {
+                    points[i] = product(simd, points[i], self.factor(simd, 4 * i + j));
+                }
+                *set = self.rest(simd, turn, points);
+            }
+            let to = Pairs { first: self.to.add(at), stride, scale: self.scale };
+            for i in 0..4 {
+                let points = [sets[0][i], sets[1][i], sets[2][i], sets[3][i]];
+                let points = parts::<S>(zips(simd, re(points)), zips(simd, im(points)));
+                for j in 0..4 {
+                    to.write(simd, 4 * i + j, points[j]);
+                }
+            }
+        }
     }
 
     /// # Safety

@@ -1,6 +1,7 @@
 //! The tables of a plan: roots of unity in f64, from exact fractions of a turn, rounded once.
 
 use super::plan::{Column, first_column};
+use super::registers::rows;
 use std::f64::consts::TAU;
 
 /// Tables under construction.
@@ -131,12 +132,14 @@ impl Tables {
     }
 
     /// The factors of a line in registers, of which lanes have places of two digits to base four:
-    /// by both digits after the first butterfly, by the first of them after the second.
+    /// by both digits after the first butterfly, by the first of them after the second. A first
+    /// butterfly of sixteen has some inside it, the same in all lanes.
     pub(super) fn registers(&mut self, points: usize, is_inverse: bool) -> usize {
         let first = points / 16;
-        self.vectors(first + 4, 16, |index, lane| match index.checked_sub(first) {
+        self.vectors(rows(first), 16, |index, lane| match index.checked_sub(first) {
             None => turned(index * lane, points, is_inverse),
-            Some(second) => turned(second * (lane / 4), 16, is_inverse),
+            Some(second @ 0..4) => turned(second * (lane / 4), 16, is_inverse),
+            Some(inside) => turned((inside / 4 - 1) * (inside % 4), 16, is_inverse),
         })
     }
 
