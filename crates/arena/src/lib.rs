@@ -11,8 +11,7 @@
 //!
 //! 1. The first datagram carries the format version and the page's memory file. The worker maps
 //!    it, waits for its turn, answers `Ready` and hands the turn back. A second file asks the
-//!    worker to sample itself: it holds words of 64 bits, which are the samples a second, a count
-//!    of the samples since the supervisor's last look, and their addresses as far as they fit.
+//!    worker to sample itself, and is where it notes them (`wire::samples`).
 //! 2. A message: the supervisor sends it, then sets `turn` to `MESSAGE`. The worker reads one
 //!    datagram, carries it out, sends one answer, then hands the turn back.
 //! 3. A batch: the supervisor writes the command into the page and sets `turn` to `WORKER`. The

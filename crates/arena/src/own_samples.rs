@@ -1,6 +1,7 @@
 //! Samples that a worker takes of itself, for where the kernel keeps its clock event from us.
 
 use crate::{Fault, Worker};
+use proofmark_schema::wire::samples::{FIRST, HERTZ, TAKEN};
 use proofmark_tensor::{Access, Mapping, memfd};
 use rustix::fd::{AsFd, OwnedFd};
 use std::io;
@@ -10,8 +11,7 @@ use std::sync::atomic::Ordering::Relaxed;
 /// Samples that are kept between two looks: a minute at the ticks of most kernels.
 const ROOM: usize = 1 << 16;
 
-/// The memory that the worker's handler writes to: samples a second, samples since the last look,
-/// and their addresses.
+/// The memory that the worker's handler writes to.
 #[derive(Debug)]
 pub(crate) struct OwnSamples(Mapping);
 
@@ -28,26 +28,26 @@ impl OwnSamples {
     /// Memory for samples, and the file that is handed to the worker.
     pub(crate) fn new(hertz: u64) -> Result<(OwnSamples, OwnedFd), Fault> {
         let make = || -> io::Result<(OwnSamples, OwnedFd)> {
-            let bytes = (ROOM + 2) * size_of::<u64>();
+            let bytes = (FIRST + ROOM) * size_of::<u64>();
             let file = memfd("samples", bytes)?;
             let memory = Mapping::of_file(file.as_fd(), bytes, Access::ReadWrite)?;
             Ok((OwnSamples(memory), file))
         };
         let (samples, file) = make().map_err(|error| Fault::world("memory for samples", error))?;
-        samples.words()[0].store(hertz, Relaxed);
+        samples.words()[HERTZ].store(hertz, Relaxed);
         Ok((samples, file))
     }
 
     fn words(&self) -> &[AtomicU64] {
         // SAFETY: the mapping holds so many bytes, page aligned, any bits are valid atomics, and
         // both sides use atomics only.
-        unsafe { std::slice::from_raw_parts(self.0.base().cast(), ROOM + 2) }
+        unsafe { std::slice::from_raw_parts(self.0.base().cast(), FIRST + ROOM) }
     }
 
     /// What was noted since the last time. The count is the worker's word and bounds nothing.
     fn take(&self) -> Noted {
-        let (head, places) = self.words().split_at(2);
-        let taken = head[1].swap(0, Relaxed);
+        let (head, places) = self.words().split_at(FIRST);
+        let taken = head[TAKEN].swap(0, Relaxed);
         let kept = places.iter().take(usize::try_from(taken).unwrap_or(ROOM));
         let addresses = kept.map(|place| place.load(Relaxed)).collect();
         Noted { addresses, lost: taken.saturating_sub(ROOM as u64) }
@@ -69,12 +69,12 @@ mod tests {
     fn samples_are_taken_once_and_those_without_room_are_counted() {
         let (samples, _file) = OwnSamples::new(100).unwrap();
         let words = samples.words();
-        words[2].store(0xabc, Relaxed);
-        words[1].store(1, Relaxed);
+        words[FIRST].store(0xabc, Relaxed);
+        words[TAKEN].store(1, Relaxed);
         assert_eq!(samples.take(), Noted { addresses: vec![0xabc], lost: 0 });
         assert_eq!(samples.take(), Noted::default());
         for (said, lost) in [(ROOM as u64, 0), (ROOM as u64 + 7, 7), (u64::MAX, u64::MAX - 65536)] {
-            words[1].store(said, Relaxed);
+            words[TAKEN].store(said, Relaxed);
             let noted = samples.take();
             assert_eq!((noted.addresses.len(), noted.lost), (ROOM, lost), "{said}");
         }

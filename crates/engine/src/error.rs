@@ -299,9 +299,14 @@ impl EngineError {
             EngineError::Case { reason, .. } if near_in_case(reason).is_some() => {
                 near_in_case(reason).map(|near| format!("did you mean `{near}`?"))
             }
-            EngineError::Case { .. } | EngineError::Nothing(_) => {
+            EngineError::Case { .. } => {
                 Some("`proofmark list ops` shows axes, attributes and element types".to_owned())
             }
+            EngineError::Nothing(_) => Some(
+                "`proofmark peers` shows which peers are here, `proofmark list ops` axes, \
+                 attributes and element types"
+                    .to_owned(),
+            ),
             EngineError::Arm { nearest: Some(nearest), .. } => {
                 Some(format!("did you mean `{nearest}:`?"))
             }

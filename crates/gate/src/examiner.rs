@@ -315,3 +315,16 @@ pub fn measure(contract: &ErrorContract) -> Measure {
     let forgives = contract.cancels || contract.rounds_inside;
     Measure { unit: contract.accumulate.unit(), floor, forgives }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_contracts_that_promise_less_are_forgiven_anything() {
+        let plain = ErrorContract::default();
+        assert!(!measure(&plain).forgives);
+        assert!(measure(&ErrorContract { cancels: true, ..plain }).forgives);
+        assert!(measure(&ErrorContract { rounds_inside: true, ..plain }).forgives);
+    }
+}

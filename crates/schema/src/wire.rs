@@ -194,6 +194,16 @@ pub mod leak {
     }
 }
 
+/// Words of 64 bits in the file of a worker that samples itself.
+pub mod samples {
+    /// Samples a second that are asked for.
+    pub const HERTZ: usize = 0;
+    /// Samples since the supervisor's last look, those without room counted.
+    pub const TAKEN: usize = 1;
+    /// The first of their addresses.
+    pub const FIRST: usize = 2;
+}
+
 /// Bits of [`HandOver::options`].
 pub mod option {
     /// Check the processor's state after every call, not only after the batch.

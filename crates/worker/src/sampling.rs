@@ -2,6 +2,7 @@
 //! where the running thread is. Only the supervisor of a profile asks for it.
 
 use crate::signals;
+use proofmark_schema::wire::samples::{FIRST, HERTZ, TAKEN};
 use proofmark_tensor::{Access, Mapping};
 use rustix::fd::BorrowedFd;
 use std::io;
@@ -9,7 +10,7 @@ use std::sync::OnceLock;
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::Relaxed;
 
-/// Samples a second, samples since the supervisor's last look, and places for their addresses.
+/// The supervisor's words, as `wire::samples` has them.
 static LOG: OnceLock<&'static [AtomicU64]> = OnceLock::new();
 
 /// Samples this process from now on into the supervisor's file, as often as its first word says.
@@ -21,7 +22,7 @@ pub(crate) fn start(file: BorrowedFd<'_>) -> io::Result<()> {
     let log: &'static [AtomicU64] =
         unsafe { std::slice::from_raw_parts(memory.base().cast(), bytes / size_of::<u64>()) };
     std::mem::forget(memory);
-    let [hertz, ..] = LOG.get_or_init(|| log) else {
+    let Some(hertz) = LOG.get_or_init(|| log).get(HERTZ) else {
         return Err(io::ErrorKind::UnexpectedEof.into());
     };
     // On the thread's own stack: those that threads have for handlers may hold the state of the
@@ -52,9 +53,9 @@ extern "C" fn note(_: i32, _: *mut libc::siginfo_t, context: *mut libc::c_void) 
 /// Notes an address, or only counts it where there is no room. Safe in a signal handler, on any
 /// thread: no lock, no allocation, no system call.
 fn write_down(log: &[AtomicU64], instruction: u64) {
-    let [_, taken, places @ ..] = log else { return };
-    let place = taken.fetch_add(1, Relaxed);
-    if let Some(place) = usize::try_from(place).ok().and_then(|place| places.get(place)) {
+    let Some(taken) = log.get(TAKEN) else { return };
+    let place = (taken.fetch_add(1, Relaxed) as usize).saturating_add(FIRST);
+    if let Some(place) = log.get(place) {
         place.store(instruction, Relaxed);
     }
 }

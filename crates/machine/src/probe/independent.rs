@@ -98,6 +98,64 @@ fn triad_512(size: usize, x: &mut [f32], y: &[f32], z: &[f32]) -> f64 {
     (size * x.len() * 12) as f64
 }
 
+/// Products of two tiles by two, all loaded with the same rows.
+fn tiles(rows: &[u16; 512], size: usize) -> f64 {
+    // Palette 1, eight tiles of 16 rows of 64 bytes.
+    let mut shape = [0_u8; 64];
+    shape[0] = 1;
+    shape[16..32].as_chunks_mut::<2>().0.fill([64, 0]);
+    shape[48..56].fill(16);
+    // SAFETY: a gauge of tiles exists only where the processor and the kernel grant them; reads
+    // the shape and whole tiles of rows, and leaves no tile in use.
+    unsafe {
+        std::arch::asm!(
+            "ldtilecfg [{shape}]",
+            "tilezero tmm0", "tilezero tmm1", "tilezero tmm2", "tilezero tmm3",
+            "tileloadd tmm4, [{rows} + {stride}]", "tileloadd tmm5, [{rows} + {stride}]",
+            "tileloadd tmm6, [{rows} + {stride}]", "tileloadd tmm7, [{rows} + {stride}]",
+            "2:",
+            "tdpbf16ps tmm0, tmm4, tmm6", "tdpbf16ps tmm1, tmm4, tmm7",
+            "tdpbf16ps tmm2, tmm5, tmm6", "tdpbf16ps tmm3, tmm5, tmm7",
+            "dec {size}",
+            "jnz 2b",
+            "tilerelease",
+            shape = in(reg) &raw const shape, rows = in(reg) rows, stride = in(reg) 64_u64,
+            size = inout(reg) size => _, options(nostack),
+        );
+    }
+    (size * 4 * 16 * 16 * 32 * 2) as f64
+}
+
+#[test]
+#[ignore = "the rate of tiles halves for minutes on shared machines; part of the long job"]
+#[expect(clippy::print_stderr, reason = "the ratio is what METHOD tells")]
+fn the_limit_of_tiles_is_that_of_numbers_and_not_of_zeros() {
+    let unit = Unit::Bf16Amx;
+    let (Some(peak), Some((_, gauge))) = (Peak::of(unit), compute_gauge(unit, 1)) else { return };
+    // Numbers between 1 and 2 of either sign.
+    let numbers =
+        std::array::from_fn(|i| 0x3f80 | proofmark_tensor::mix(0, i as u64, 0) as u16 & 0x807f);
+    agree(unit.name(), gauge, operations(peak), |size| tiles(&numbers, size));
+    let mut rates = [const { Vec::new() }; 2];
+    // In turns of a good while: the clock takes its time to follow what is multiplied.
+    for turn in 0..10 * 2 {
+        let rows = [&numbers, &[0; 512]][turn % 2];
+        for window in 0..1000 {
+            let mut done = 0.0;
+            let seconds = seconds_of(|| done = tiles(rows, 10_000));
+            if window >= 500 {
+                rates[turn % 2].push(done / seconds / 1e9);
+            }
+        }
+    }
+    let [numbers, zeros] = rates.map(|mut rates| {
+        rates.sort_unstable_by(f64::total_cmp);
+        rates[(rates.len() - 1) * 99 / 100]
+    });
+    eprintln!("{numbers:.0} G/s with numbers, {zeros:.0} with zeros");
+    assert!(zeros > 0.95 * numbers, "{zeros} with zeros, {numbers} with numbers");
+}
+
 #[test]
 fn limits_of_arithmetic_are_those_of_independent_loops() {
     let check = |unit: Unit, own: fn(usize) -> f64| {

@@ -18,7 +18,8 @@ const UNDERFLOW: f64 = 1.0 / (1u128 << 125) as f64;
 ///
 /// A contender that rounds the weights to `dtype` before their product with the values is off by
 /// `u` of that type in each term, and by as much either way: what it is forgiven is twice the root
-/// of the sum of squares. The sum itself is 20 times that over 512 keys, and hides whole elements.
+/// of the sum of squares. The sum of magnitudes is about √t times the root over t keys, and there
+/// it hid a tenth of an element.
 pub(crate) fn truth(problem: &Problem, dtype: DType, inputs: &Values, want: &Want) -> Truth {
     let rounding = 2.0 * dtype.unit() / DType::F32.unit();
     let (columns, rows) = (want.cols(problem.width), want.rows(problem.rows()));

@@ -484,6 +484,9 @@ mod tests {
         assert_eq!(done_by(odd), [false, false, false, true]);
         let attention = case("attention", DType::F32);
         assert!(PYTORCH.contract(&attention).finite_only, "zeros of NaN scores");
+        let rounds = |dtype| PYTORCH.contract(&case("attention", dtype)).rounds_inside;
+        let types = [DType::F32, DType::Bf16, DType::F16];
+        assert_eq!(types.map(rounds), [false, true, true], "weights in 16 bits");
         let wide = word(case("matmul", DType::Bf16), "out", "f32");
         assert_eq!(done_by(wide), [false, false, false, true]);
         let torch = |op, dtype| PYTORCH.supports(&case(op, dtype)).is_ok();

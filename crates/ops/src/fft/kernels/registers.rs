@@ -61,23 +61,10 @@ impl<const R: usize> Body for InRegisters<'_, R> {
         for line in (0..self.lines).step_by(Self::TOGETHER) {
             // SAFETY: whoever makes it vouches for the lines; the factors are there.
             unsafe {
-                if R == 16 {
-                    self.sixteen(simd, turn, line);
-                    continue;
+                match R {
+                    16 => self.sixteen(simd, turn, line),
+                    _ => self.write(simd, line, self.up_to_eight(simd, turn, line)),
                 }
-                let points = self.first(simd, turn, self.read(simd, line));
-                let points = match R {
-                    8 => {
-                        let even = [points[0], points[2], points[4], points[6]];
-                        let odd = [points[1], points[3], points[5], points[7]];
-                        zipped(simd, self.rest(simd, turn, even), self.rest(simd, turn, odd))
-                    }
-                    _ => {
-                        let points = [points[0], points[1], points[2], points[3]];
-                        parted::<S, R>(simd, self.rest(simd, turn, points))
-                    }
-                };
-                self.write(simd, line, points);
             }
         }
     }
@@ -88,6 +75,25 @@ impl<const R: usize> InRegisters<'_, R> {
     const TOGETHER: usize = if R < 4 { 4 / R } else { 1 };
     /// Pairs of vectors in use.
     const VECTORS: usize = R * Self::TOGETHER;
+
+    /// The transforms of the lines from `line` on, as they are written.
+    ///
+    /// # Safety
+    /// The lines and the factors are there.
+    #[inline(always)]
+    unsafe fn up_to_eight<S: Simd>(&self, simd: S, turn: Turn<S>, line: usize) -> Points<S> {
+        // SAFETY: as the caller vouches.
+        unsafe {
+            let points = self.first(simd, turn, self.read(simd, line));
+            if R == 8 {
+                let even = [points[0], points[2], points[4], points[6]];
+                let odd = [points[1], points[3], points[5], points[7]];
+                return zipped(simd, self.rest(simd, turn, even), self.rest(simd, turn, odd));
+            }
+            let points = [points[0], points[1], points[2], points[3]];
+            parted::<S, R>(simd, self.rest(simd, turn, points))
+        }
+    }
 
     /// The vectors of the lines from `line` on, the line being the last digit of their places; the
     /// last line stands in for those behind it.
