@@ -36,6 +36,7 @@ fn refusal(record: &Record) -> Option<Finding> {
     let refusal = record.judged.proof().refusal.as_ref()?;
     let severity = match refusal.outcome {
         Outcome::Wrong | Outcome::Mistrusted => Severity::Incorrect,
+        Outcome::Caught => Severity::Integrity,
         Outcome::Crashed | Outcome::TimedOut => Severity::Crashed,
         Outcome::Unsupported | Outcome::Absent | Outcome::Skipped | Outcome::Proven => {
             Severity::Note
@@ -48,11 +49,11 @@ fn refusal(record: &Record) -> Option<Finding> {
     Some(Finding { severity, claim, items: vec![record.item], advice: refusal.repro.clone() })
 }
 
-/// A call that took less time than the limits allow.
+/// A call that took less time than the limits allow, if it did.
 ///
 /// The arithmetic limit is that of f32 multiply-adds; narrower types have faster instructions,
 /// so for them an excess over it accuses nobody.
-fn too_fast(record: &Record) -> Option<Finding> {
+pub fn too_fast(record: &Record) -> Option<Finding> {
     let efficiency = metrics::value("efficiency", record)?;
     let performance = record.judged.performance()?;
     // What is left of the excess if the true time is the longest that the interval allows.
@@ -221,6 +222,7 @@ mod tests {
         for (outcome, severity) in [
             (Outcome::Wrong, Severity::Incorrect),
             (Outcome::Mistrusted, Severity::Incorrect),
+            (Outcome::Caught, Severity::Integrity),
             (Outcome::Crashed, Severity::Crashed),
             (Outcome::TimedOut, Severity::Crashed),
             (Outcome::Unsupported, Severity::Note),

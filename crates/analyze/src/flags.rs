@@ -137,6 +137,7 @@ fn seen(record: &Record, least: Option<u64>, spread: Option<f64>) -> Vec<(FlagKi
         let kind = match refusal.outcome {
             Outcome::Wrong | Outcome::Mistrusted => FlagKind::Wrong,
             Outcome::Crashed | Outcome::TimedOut => FlagKind::Failure,
+            Outcome::Caught => FlagKind::Impossible,
             _ => FlagKind::Missing,
         };
         seen.push((kind, 0.0, format!("{}, {}", refusal.outcome, refusal.reason)));

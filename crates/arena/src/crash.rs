@@ -36,7 +36,13 @@ pub(crate) fn report(
     let address = page.fault_address.load(Ordering::Relaxed);
     Box::new(Crash {
         cause,
-        place: has_address.then(|| place(page, operands, address)).flatten(),
+        place: has_address.then(|| place(page, operands, address)).flatten().map(|place| {
+            // Then it was sealed, and what touched it most likely read it.
+            match page.phase.load(Ordering::Relaxed) {
+                phase::SETTLE => place.replace(" (write to a read-only input)", ""),
+                _ => place,
+            }
+        }),
         address: has_address.then_some(address),
         phase: phase::name(page.phase.load(Ordering::Relaxed)).to_owned(),
         call: page.call.load(Ordering::Relaxed),

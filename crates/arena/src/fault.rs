@@ -47,6 +47,7 @@ fn describe(crash: &Crash) -> String {
     }
     let _ = match crash.phase.as_str() {
         "call" => write!(text, ", in call {}", crash.call),
+        "settle" => write!(text, ", after the clock had stopped"),
         phase => write!(text, ", in phase {phase}"),
     };
     text

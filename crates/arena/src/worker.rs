@@ -44,12 +44,21 @@ pub struct Batch {
     pub dirty_workspace: Option<u32>,
     /// A loop of calls and nothing else, with hot caches: to measure what a batch itself costs.
     pub bare: bool,
+    /// Inputs cannot be read once the clock has stopped.
+    pub seals_inputs: bool,
 }
 
 impl Default for Batch {
     /// One call.
     fn default() -> Batch {
-        Batch { prime: 0, calls: 1, check_each_call: false, dirty_workspace: None, bare: false }
+        Batch {
+            prime: 0,
+            calls: 1,
+            check_each_call: false,
+            dirty_workspace: None,
+            bare: false,
+            seals_inputs: false,
+        }
     }
 }
 
@@ -364,6 +373,9 @@ impl Worker {
         }
         if batch.bare {
             options |= option::BARE;
+        }
+        if batch.seals_inputs {
+            options |= option::SEAL_INPUTS;
         }
         page.prime.store(batch.prime, Relaxed);
         page.calls.store(batch.calls, Relaxed);

@@ -48,11 +48,13 @@ pub(crate) fn of_outcomes(outcomes: impl Iterator<Item = Outcome>) -> u8 {
     let code = |outcome| match outcome {
         Outcome::Proven | Outcome::Unsupported => PASS,
         Outcome::Wrong | Outcome::Mistrusted => INCORRECT,
+        Outcome::Caught => INTEGRITY,
         Outcome::Crashed | Outcome::TimedOut => CRASHED,
         Outcome::Absent | Outcome::Skipped => ENVIRONMENT,
     };
     // A wrong kernel outranks a crashed one, which outranks the rest.
     let rank = |code: &u8| match *code {
+        INTEGRITY => 4,
         INCORRECT => 3,
         CRASHED => 2,
         PASS => 0,

@@ -9,7 +9,10 @@ use std::path::PathBuf;
 
 /// Commands by what they are for, in the order of the help; one that is named nowhere comes last.
 const GROUPS: &[(&str, &[&str])] = &[
-    ("Prove and measure", &["prove", "bench", "compare", "check", "scale", "tune", "repro"]),
+    (
+        "Prove and measure",
+        &["prove", "bench", "compare", "check", "scale", "tune", "choose", "repro"],
+    ),
     (
         "Read, keep and exchange results",
         &["report", "export", "import", "merge", "replay", "baseline"],

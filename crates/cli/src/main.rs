@@ -41,6 +41,8 @@ enum Command {
     Bench(Box<cmd::bench::Bench>),
     /// Hold a change against the rules in proofmark.toml
     Check(Box<cmd::check::Check>),
+    /// Find the fastest kernel of each case, or the fastest blocks of products
+    Choose(Box<cmd::choose::Choose>),
     /// Decide which of two contenders, revisions or baselines is faster
     Compare(Box<cmd::compare::Compare>),
     /// Print what a shell reads to complete words
@@ -111,6 +113,7 @@ fn main() -> ExitCode {
         Command::Baseline(command) => command.run(),
         Command::Bench(command) => command.run(),
         Command::Check(command) => command.run(),
+        Command::Choose(command) => command.run(),
         Command::Compare(command) => command.run(),
         Command::Completions(command) => command.run(),
         Command::Costs(command) => command.run(),

@@ -130,6 +130,46 @@ fn a_crossing_is_found_once_then_kept_and_its_constants_are_used() {
 }
 
 #[test]
+fn a_kernel_and_blocks_are_chosen_once_then_kept_and_taken_from_the_file() {
+    let folder = tempfile::tempdir().unwrap();
+    let run = |arguments: &[&str]| proofmark(folder.path(), arguments, &[]);
+    let more = ["--settle", "0", "--seconds", "0.2", "--format", "json"];
+    let conv = "conv2d:f32[b=1,c=8,o=8,h=10,w=10]";
+    let kernels = [&["choose", "--case", conv], &more[..]].concat();
+    let first = run(&kernels);
+    assert_eq!(first.status.code(), Some(0), "{}", talk(&first));
+    let first = json(&first)["choices"][0].clone();
+    assert_eq!(first["is_cached"], false);
+    let search = first["search"].as_array().unwrap();
+    let options: Vec<&str> = search.iter().map(|it| it["option"].as_str().unwrap()).collect();
+    assert!(options.contains(&"im2col") && options.contains(&"winograd"), "{options:?}");
+    assert!(!options.contains(&first["built_in"].as_str().unwrap()), "{options:?}");
+    let again = json(&run(&kernels))["choices"][0].clone();
+    assert_eq!((&again["is_cached"], &again["run"]), (&true.into(), &first["run"]));
+    let replayed = run(&["replay", "latest"]);
+    assert_eq!(replayed.status.code(), Some(0), "{}", out(&replayed));
+
+    let product = "matmul:f32[b=1,m=40,n=96,k=40]";
+    let blocks = run(&[&["choose", "--blocks", "--case", product], &more[..]].concat());
+    assert_eq!(blocks.status.code(), Some(0), "{}", talk(&blocks));
+    let blocks = json(&blocks)["choices"][0].clone();
+    let raced = blocks["search"].as_array().unwrap();
+    assert!(raced.iter().any(|it| it["option"].as_str().unwrap().contains("kc=128")), "{raced:?}");
+    assert_eq!(blocks["refused"].as_array().unwrap().len(), 0, "{blocks}");
+    let kept = json(&run(&["choose", "--cached", "--format", "json"]));
+    assert_eq!(kept["choices"].as_array().unwrap().len(), 2);
+
+    let file = "format = 1\nmachine = \"m\"\nprocessor = \"p\"\nversion = \"0\"\ndate = \"d\"\n\
+                [blocks]\nkc = 64\nmc = 56\nnc = 64\ncase = \"c\"\nthreads = 1\nrun = \"r\"\n";
+    std::fs::write(folder.path().join("blocks.toml"), file).unwrap();
+    let prove = ["prove", "matmul", "--dtype", "f32", "--with", "native/simd", "--quiet"];
+    let proven = proofmark(folder.path(), &prove, &[("PROOFMARK_TUNING", "blocks.toml")]);
+    assert_eq!(proven.status.code(), Some(0), "{}", talk(&proven));
+    let refused = run(&["choose", "--blocks", "--case", "softmax:f32[b=1,s=1,d=64]"]);
+    assert!(talk(&refused).contains("give cases of matmul"), "{}", talk(&refused));
+}
+
+#[test]
 fn a_profile_and_the_code_behind_it_are_told() {
     let folder = tempfile::tempdir().unwrap();
     let run = |arguments: &[&str]| proofmark(folder.path(), arguments, &[]);

@@ -8,7 +8,7 @@ use proofmark_contract::Entry;
 use proofmark_gate::Proven;
 use proofmark_machine::Ceilings;
 use proofmark_measure::{
-    Clock, MonotonicClock, RaceFault, RaceRules, compare, conditions, race, time_of_call,
+    Clock, FaultKind, MonotonicClock, RaceFault, RaceRules, compare, conditions, race, time_of_call,
 };
 use proofmark_schema::plan::{Item, Plan};
 use proofmark_schema::proof::{Proof, Refusal};
@@ -218,11 +218,15 @@ impl Bench<'_> {
 }
 
 pub(crate) fn refused_while_measured(mut proof: Proof, fault: &RaceFault) -> Proof {
-    let is_wrong = fault.reason.starts_with("timed output");
-    proof.outcome = if is_wrong { Outcome::Wrong } else { Outcome::Crashed };
+    proof.outcome = match fault.kind {
+        FaultKind::Wrong => Outcome::Wrong,
+        FaultKind::Lied => Outcome::Caught,
+        FaultKind::Died | FaultKind::Restless => Outcome::Crashed,
+    };
+    // Only a race shows it again: alone and without a clock the contender was proven.
     let (case, who) = (&proof.case, &proof.contender);
     let repro = format!(
-        "proofmark repro '{case}' --with {who} --seed {} --threads {}",
+        "proofmark compare {who} {who} --case '{case}' --seed {} --threads {}",
         proof.seed, proof.threads
     );
     proof.refusal = Some(Refusal {

@@ -61,23 +61,27 @@ pub use shard::Shard;
 pub use suggest::nearest;
 pub use suite::{SIZES, Suite};
 pub use sweep::Sweep;
-pub use timing::{PLANTED, TimingRequest, loop_overheads, selftest_timing};
+pub use timing::{
+    PLANTED, TimingRequest, TimingVerdict, loop_overheads, selftest_timing, timing_verdict,
+};
 pub use trace::{Traced, trace};
 pub use tune::{
-    CachedTuning, Constants, Emit, TuneRequest, Tuned, USUAL, Usual, cached_tunings,
-    read_constants, set_constants, snippet, tune, unit as tuned_unit, usual as usual_crossing,
-    write_constants,
+    CachedTuning, ChooseRequest, Constants, Emit, TuneRequest, Tuned, TunedBlocks, TunedKernel,
+    USUAL, USUAL_PRODUCTS, Usual, cached_tunings, choose, read_constants, set_constants, snippet,
+    tune, unit as tuned_unit, usual as usual_crossing, write_constants,
 };
 pub use workload::{
     Model, ModelError, find as find_workload, names as workload_names, read_config,
     unknown as unknown_workload,
 };
 
+pub use proofmark_analyze::Among;
 pub use proofmark_analyze::policy::{self, Day};
 pub use proofmark_analyze::{exit_severity, findings, is_match};
 pub use proofmark_arena::Arena;
 pub use proofmark_contract::{Attribute, AttributeKind, Entry};
 pub use proofmark_machine::{CheckState, doctor, facts, load, unix_seconds};
+pub use proofmark_ops::tuning::Blocks;
 pub use proofmark_peers as peers;
 pub use proofmark_peers::PeerShelf;
 pub use proofmark_store::{Run, Shelf, Store};

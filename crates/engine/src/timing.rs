@@ -13,9 +13,10 @@ use proofmark_measure::{
     MonotonicClock, RaceRules, against_bare_loop, compare, ratio_of_first, rule, ruler_stability,
     time_of_call,
 };
+use proofmark_schema::race::Verdict;
 use proofmark_schema::timing::{LoopOverhead, TimedComparison};
 use proofmark_schema::{Case, ContenderId, Isa};
-use proofmark_stats::Stopping;
+use proofmark_stats::{Stopping, clopper_pearson};
 
 /// One kernel that comparisons are made with.
 struct Track {
@@ -152,6 +153,40 @@ fn one(
     })
 }
 
+/// What a self-test of the race amounts to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TimingVerdict {
+    /// Its promises held.
+    Held,
+    /// The same code was called different more often than chance allows at the promised rate, or a
+    /// planted slowdown was called faster.
+    FalseAlarms,
+    /// A tenth of the planted effects, or more, were not found.
+    Blind,
+}
+
+/// The rate of false alarms that is promised, and the confidence with which more is shown.
+const PROMISED: f64 = 0.01;
+const SHOWN: f64 = 0.99;
+
+/// Judges a self-test.
+pub fn timing_verdict(comparisons: &[TimedComparison]) -> TimingVerdict {
+    let of = |is_planted: bool, is_hit: &dyn Fn(Verdict) -> bool| {
+        let kind = comparisons.iter().filter(|one| (one.planted_percent > 0) == is_planted);
+        let hits = kind.clone().filter(|one| is_hit(one.verdict)).count() as u64;
+        (hits, kind.count() as u64)
+    };
+    let decided = |verdict: Verdict| matches!(verdict, Verdict::Faster | Verdict::Slower);
+    let (alarms, same) = of(false, &decided);
+    let rate = clopper_pearson(alarms, same, SHOWN);
+    let (reversed, _) = of(true, &|verdict| verdict == Verdict::Faster);
+    if reversed > 0 || rate.is_some_and(|rate| rate.low > PROMISED) {
+        return TimingVerdict::FalseAlarms;
+    }
+    let (found, planted) = of(true, &|verdict| verdict == Verdict::Slower);
+    if 10 * found < 9 * planted { TimingVerdict::Blind } else { TimingVerdict::Held }
+}
+
 /// Cases of about half a microsecond and five.
 const BARE: [&str; 2] = ["add:f32[b=1,s=64,d=64]", "rms_norm:f32[b=1,s=64,d=512]"];
 const BARE_TRIALS: u32 = 40;
@@ -219,6 +254,39 @@ fn admit<'a>(
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_self_test_fails_on_false_alarms_and_on_effects_it_does_not_see() {
+        let of = |planted_percent, verdict| TimedComparison {
+            class: 'S',
+            contender: "native/simd".to_owned(),
+            case: "add:f32[b=1,s=1,d=64]".to_owned(),
+            planted_percent,
+            number: 0,
+            verdict,
+            ratio: 1.0,
+            low: 1.0,
+            high: 1.0,
+            fixed_low: None,
+            fixed_high: None,
+            trials: 5,
+            seconds: 1.0,
+            detectable_percent: None,
+            ruler_percent: std::collections::BTreeMap::new(),
+        };
+        let many = |count, planted, verdict| vec![of(planted, verdict); count];
+        let judged = |parts: &[Vec<TimedComparison>]| timing_verdict(&parts.concat());
+        let same = many(48, 0, Verdict::Same);
+        assert_eq!(judged(&[same.clone(), many(9, 5, Verdict::Slower)]), TimingVerdict::Held);
+        let one = many(1, 0, Verdict::Slower);
+        assert_eq!(judged(&[same.clone(), one]), TimingVerdict::Held, "1 of 49 is chance");
+        let five = many(5, 0, Verdict::Slower);
+        assert_eq!(judged(&[same.clone(), five]), TimingVerdict::FalseAlarms);
+        let reversed = many(1, 5, Verdict::Faster);
+        assert_eq!(judged(&[same, reversed]), TimingVerdict::FalseAlarms);
+        let unseen = [many(8, 5, Verdict::Slower), many(2, 5, Verdict::Undecided)];
+        assert_eq!(judged(&unseen), TimingVerdict::Blind);
+    }
 
     #[test]
     fn every_planted_effect_is_exact() {

@@ -4,7 +4,7 @@ use crate::examiner::{Examiner, Rules};
 use crate::proven::Proven;
 use proofmark_arena::Arena;
 use proofmark_contract::Op;
-use proofmark_schema::proof::Proof;
+use proofmark_schema::proof::{Proof, Refusal};
 use proofmark_schema::{Case, ContenderId, DType, Outcome, Receipt};
 
 /// What an examination over a whole portfolio found.
@@ -50,10 +50,35 @@ pub fn certify<'a>(
             break;
         }
     }
+    certificate.refuse_emptiness();
     certificate
 }
 
 impl Certificate<'_> {
+    /// Where only cases without elements were done, the last proof says so.
+    fn refuse_emptiness(&mut self) {
+        let outcome = self.outcome();
+        let Some(last) = self.proofs.last_mut().filter(|last| last.outcome == Outcome::Proven)
+        else {
+            return;
+        };
+        if outcome == Outcome::Unsupported {
+            let op = self.op.name();
+            last.outcome = outcome;
+            last.refusal = Some(Refusal {
+                outcome,
+                stage: None,
+                reason:
+                    "it does none of the portfolio's cases that have elements, so that nothing \
+                         could be checked"
+                        .to_owned(),
+                worst: None,
+                crash: None,
+                repro: format!("proofmark prove {op} --with {}", self.contender),
+            });
+        }
+    }
+
     /// The proofs of the cases, in order; the last may be a refusal.
     pub fn proofs(&self) -> &[Proof] {
         &self.proofs
@@ -70,7 +95,10 @@ impl Certificate<'_> {
         if !matches!(last, Outcome::Proven | Outcome::Unsupported) {
             return last;
         }
-        let any = self.proofs.iter().any(|proof| proof.outcome == Outcome::Proven);
+        // On a case without elements everybody is right.
+        let has_elements = |proof: &Proof| proof.case.axes.iter().all(|(_, size)| *size > 0);
+        let is_proven = |proof: &Proof| proof.outcome == Outcome::Proven && has_elements(proof);
+        let any = self.proofs.iter().any(is_proven);
         if any { Outcome::Proven } else { Outcome::Unsupported }
     }
 

@@ -41,7 +41,9 @@ pub fn score(dtype: DType, measure: Measure, truth: &Truth, got: &[f64], row: us
     for (i, (&got, &want)) in got.iter().zip(&truth.value).enumerate() {
         let forgiven = truth.forgiven.get(i).filter(|_| measure.forgives);
         let scale = truth.scale[i] + forgiven.copied().unwrap_or(0.0);
+        // An error that is no number is no small one.
         let q = element(dtype, measure, want, scale, got);
+        let q = if q.is_nan() { f64::INFINITY } else { q };
         if q > score.errors.q_max || (i == 0) {
             score.errors.q_max = q;
             score.worst = i;

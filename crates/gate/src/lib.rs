@@ -21,5 +21,5 @@ pub use certificate::{Certificate, certify};
 pub use compare::{Score, score};
 pub use examiner::{Depth, Examiner, Rules, measure};
 pub use other_gates::{OTHER_GATES, OtherGate};
-pub use proven::{Entrant, Proven, Revealed, Seat};
+pub use proven::{Entrant, Proven, Revealed, Seat, Unverified};
 pub use selftest::{CorrectResult, MutantResult, try_correct, try_mutant};

@@ -59,6 +59,17 @@ pub struct Entrant<'p> {
     calls: u64,
 }
 
+/// Why timed outputs are not what they should be.
+#[derive(Clone, Debug, thiserror::Error)]
+pub enum Unverified {
+    /// The worker failed.
+    #[error(transparent)]
+    Failed(#[from] Fault),
+    /// An output is wrong, or something was written beside it.
+    #[error("{0}")]
+    Wrong(String),
+}
+
 impl<'a> Proven<'a> {
     pub(crate) fn new(
         arena: &'a Arena,
@@ -98,6 +109,14 @@ impl<'a> Proven<'a> {
     /// Whether an operand is a weight, so that weights can be cold while the others are not.
     pub fn has_weights(&self) -> bool {
         self.signature.operands().iter().any(|operand| operand.role == Role::Weight)
+    }
+
+    /// Bytes of the results of a call.
+    pub fn result_bytes(&self) -> u64 {
+        let bytes = |operand: &proofmark_contract::Operand| {
+            (operand.layout().len() * operand.dtype.size()) as u64
+        };
+        self.signature.outputs().iter().map(bytes).sum()
     }
 
     /// Bytes of all operands of a call.
@@ -270,7 +289,7 @@ impl Entrant<'_> {
     ///
     /// # Errors
     /// What is wrong, or how the worker failed.
-    pub fn verify(&mut self, calls: u32) -> Result<u64, String> {
+    pub fn verify(&mut self, calls: u32) -> Result<u64, Unverified> {
         let in_place =
             self.proven.signature.outputs().iter().any(|operand| operand.role == Role::InOut);
         self.poison_outputs();
@@ -279,8 +298,10 @@ impl Entrant<'_> {
         if in_place {
             self.write_inputs(self.set_of(self.calls));
         }
-        let batch = Batch { calls: if in_place { 1 } else { calls }, ..Batch::default() };
-        self.run(&batch).map_err(|fault| fault.to_string())?;
+        let calls = if in_place { 1 } else { calls };
+        // A result that is not there when the clock stops must not be computed afterwards.
+        let batch = Batch { calls, seals_inputs: true, ..Batch::default() };
+        self.run(&batch)?;
         let set = self.set_of(self.calls.saturating_sub(1));
         let signature = &self.proven.signature;
         let (op, case) = (self.proven.op, self.proven.case());
@@ -299,12 +320,13 @@ impl Entrant<'_> {
                 let index = layout.index_of(indices[score.worst]);
                 let (got, want) = (got[score.worst], truth.value[score.worst]);
                 let name = operand.name;
-                return Err(format!("timed output {name}{index:?} is {got:e}, exact {want:e}"));
+                let what = format!("timed output {name}{index:?} is {got:e}, exact {want:e}");
+                return Err(Unverified::Wrong(what));
             }
             checked += got.len() as u64;
         }
         match self.worker.stray() {
-            Some(stray) => Err(stray.to_string()),
+            Some(stray) => Err(Unverified::Wrong(stray.to_string())),
             None => Ok(checked),
         }
     }

@@ -1,6 +1,6 @@
 //! What a slice costs beside its calls: a worker against a bare loop of its own.
 
-use crate::race::{RaceFault, last_processor, run};
+use crate::race::{FaultKind, RaceFault, last_processor, run};
 use crate::rules::RaceRules;
 use crate::stable::{Heat, Stable};
 use proofmark_arena::{Batch, Ran};
@@ -68,7 +68,7 @@ impl Heat for Both<'_, '_> {
     }
 
     fn verify(&mut self, _arm: usize, calls: u32) -> Result<u64, RaceFault> {
-        self.entrant.verify(calls).map_err(|reason| failed(self.proven, reason))
+        self.entrant.verify(calls).map_err(|cause| failed(self.proven, cause.to_string()))
     }
 
     fn peak_bytes(&self, _arm: usize) -> u64 {
@@ -77,5 +77,6 @@ impl Heat for Both<'_, '_> {
 }
 
 fn failed(proven: &Proven<'_>, reason: String) -> RaceFault {
-    RaceFault { arm: 0, contender: proven.contender().to_string(), reason }
+    let contender = proven.contender().to_string();
+    RaceFault { arm: 0, contender, kind: FaultKind::Died, reason }
 }

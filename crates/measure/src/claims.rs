@@ -1,6 +1,6 @@
 //! What an arm claims, against what the supervisor and the kernel saw of it.
 
-use crate::race::RaceFault;
+use crate::race::{FaultKind, RaceFault};
 use crate::stable::Heat;
 use proofmark_arena::Ran;
 use proofmark_schema::race::Race;
@@ -16,7 +16,11 @@ pub(crate) fn believable(race: &Race, arm: usize, ran: &Ran) -> Result<(), RaceF
     }
     let (claimed, outer) = (ran.wall_ns, ran.outer_ns);
     let reason = format!("claims a batch of {claimed} ns that took {outer} ns in all");
-    Err(RaceFault { arm, contender: race.arms[arm].to_string(), reason })
+    Err(lied(race, arm, reason))
+}
+
+fn lied(race: &Race, arm: usize, reason: String) -> RaceFault {
+    RaceFault { arm, contender: race.arms[arm].to_string(), kind: FaultKind::Lied, reason }
 }
 
 /// Share of the others' time that an arm may use while it is not its turn, and what it may use in
@@ -30,17 +34,6 @@ pub(crate) struct Rest {
     /// Time of the arms' turns.
     turns_ns: Vec<u64>,
 }
-
-impl RaceFault {
-    /// Whether its threads ran in the others' turns: the only fault that a busy machine can bring
-    /// about.
-    pub fn is_restless(&self) -> bool {
-        self.reason.ends_with(RESTLESS)
-    }
-}
-
-/// How the fault of a contender ends whose threads run in the others' turns.
-const RESTLESS: &str = "they do not sleep when idle";
 
 impl Rest {
     pub(crate) fn new(arms: usize) -> Rest {
@@ -60,12 +53,12 @@ impl Rest {
             if idle > IDLE_NS && idle as f64 > IDLE_SHARE * others {
                 let reason = format!(
                     "its threads used {} ms of processor time in the {} ms of the others' turns: \
-                     {RESTLESS}",
+                     they do not sleep when idle",
                     idle / 1_000_000,
                     (all - turns) / 1_000_000
                 );
                 let contender = race.arms[arm].to_string();
-                return Err(RaceFault { arm, contender, reason });
+                return Err(RaceFault { arm, contender, kind: FaultKind::Restless, reason });
             }
         }
         Ok(())
@@ -96,5 +89,47 @@ pub(crate) fn accounted_for(
         "claims {claimed} ns for {calls} calls that used {used} ns of processor time on {threads} \
          threads: it uses more of them, or its clock does not measure its calls"
     );
-    Err(RaceFault { arm, contender: race.arms[arm].to_string(), reason })
+    Err(lied(race, arm, reason))
+}
+
+/// What bringing results home may take: a way into the library and back, and a copy.
+const HOME_NS: u64 = 2_000;
+/// Empty calls that a homecoming may take: a library under an interpreter enters it several times.
+const HOME_CALLS: f64 = 50.0;
+/// Bytes that are copied within the caches, at 10 GB/s at the least; more at 1 GB/s.
+const NEAR_BYTES: u64 = 1 << 18;
+
+/// Nanoseconds in which so many bytes of results are copied from a library's own memory.
+pub(crate) fn homecoming(bytes: u64, empty_call_ns: Option<f64>) -> u64 {
+    let copy = bytes.min(NEAR_BYTES) / 10 + bytes.saturating_sub(NEAR_BYTES);
+    HOME_NS + copy + (HOME_CALLS * empty_call_ns.unwrap_or(0.0)) as u64
+}
+
+/// The least that each arm's results took to come home in a trial, after the clock had stopped.
+pub(crate) struct Homes(Vec<u64>);
+
+impl Homes {
+    pub(crate) fn new(arms: usize) -> Homes {
+        Homes(vec![u64::MAX; arms])
+    }
+
+    pub(crate) fn note(&mut self, arm: usize, ran: &Ran) {
+        self.0[arm] = self.0[arm].min(ran.settle_ns);
+    }
+
+    /// Results may be copied home after the clock has stopped, but not computed there. A busy
+    /// machine lengthens some homecomings of a trial, not the shortest.
+    pub(crate) fn check(&self, heat: &dyn Heat, race: &Race) -> Result<(), RaceFault> {
+        for (arm, &least) in self.0.iter().enumerate() {
+            let allowed = heat.homecoming_ns(arm);
+            if least != u64::MAX && least > allowed {
+                let reason = format!(
+                    "takes {least} ns or more after the clock has stopped to bring its results \
+                     home, which copies them in {allowed} ns: it works there, unmeasured"
+                );
+                return Err(lied(race, arm, reason));
+            }
+        }
+        Ok(())
+    }
 }

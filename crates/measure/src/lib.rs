@@ -26,7 +26,7 @@ mod summary;
 
 pub use bare::against_bare_loop;
 pub use clock::{Clock, MonotonicClock};
-pub use race::{RaceFault, last_processor, race};
+pub use race::{FaultKind, RaceFault, last_processor, race};
 pub use ruler::{conditions, ruler_stability};
 pub use rules::RaceRules;
 pub use ruling::{rule, ruling_of};

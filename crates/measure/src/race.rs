@@ -1,6 +1,6 @@
 //! The race: trials of fresh workers, blocks of interleaved slices, every slice kept.
 
-use crate::claims::{Rest, accounted_for, believable};
+use crate::claims::{Homes, Rest, accounted_for, believable};
 use crate::clock::Clock;
 use crate::order::drawn;
 use crate::pace::{MOST_CALLS, Pace};
@@ -15,6 +15,19 @@ use proofmark_schema::race::{Race, Slice, Trial};
 use proofmark_schema::{Cache, Case, ContenderId};
 use proofmark_stats::Stream;
 
+/// What an arm did when it failed while it was measured.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FaultKind {
+    /// It died, hung, or could not be started.
+    Died,
+    /// A timed output was wrong, or something was written beside it.
+    Wrong,
+    /// Its clock does not measure its work.
+    Lied,
+    /// Its threads ran in the others' turns: the only fault that a busy machine can bring about.
+    Restless,
+}
+
 /// An arm that failed while it was measured: it died, hung, or its timed output was wrong.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{contender} failed while it was measured: {reason}")]
@@ -23,6 +36,8 @@ pub struct RaceFault {
     pub arm: usize,
     /// Who it is.
     pub contender: String,
+    /// What it did.
+    pub kind: FaultKind,
     /// What happened.
     pub reason: String,
 }
@@ -135,7 +150,7 @@ fn run_trial(
     }
     let pace = Pace::of(fastest, rules);
     // Flushes between calls are not claimed and would have to be accounted for.
-    if trial == 0 && rules.memory.cache == Cache::Hot {
+    if trial == 0 && matches!(rules.memory.cache, Cache::Hot | Cache::Rotate) {
         for arm in 0..arms {
             accounted_for(heat, race, arm, pace.calls[arm])?;
         }
@@ -148,7 +163,7 @@ fn run_trial(
         }
     }
     let mut watch = Watch::default();
-    let mut rest = Rest::new(arms);
+    let (mut rest, mut homes) = (Rest::new(arms), Homes::new(arms));
     for number in 0..pace.blocks {
         watch.read(heat, race, trial, number);
         let block = pace.block(stream);
@@ -160,10 +175,12 @@ fn run_trial(
             let ran = heat.batch(arm, block.prime, calls)?;
             believable(race, arm, &ran)?;
             rest.note(arm, &ran);
+            homes.note(arm, &ran);
             race.slices.push(slice(trial, number, position as u32, arm as u32, calls, &ran));
         }
     }
     rest.check(race)?;
+    homes.check(heat, race)?;
     for arm in 0..arms {
         race.checked += heat.verify(arm, pace.calls[arm])?;
         race.peak_bytes[arm] = race.peak_bytes[arm].max(heat.peak_bytes(arm));

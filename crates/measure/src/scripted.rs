@@ -1,7 +1,8 @@
 //! Races on virtual time: arms that follow a script, on a machine whose noise is scripted too.
 
+use crate::claims::homecoming;
 use crate::clock::Clock;
-use crate::race::{RaceFault, is_enough, run};
+use crate::race::{FaultKind, RaceFault, is_enough, run};
 use crate::rules::RaceRules;
 use crate::stable::{Heat, Stable};
 use crate::summary::{compare, counting, time_of_call};
@@ -39,6 +40,8 @@ enum Trick {
     Spins,
     /// Brings results home after the clock has stopped, for so many tenths of its calls' time.
     Settles(u32),
+    /// Takes so long after the clock has stopped, whatever the number of calls.
+    ComputesLate(f64),
     /// Leaves a wrong output.
     Wrong,
 }
@@ -64,7 +67,8 @@ struct Arms<'s, 'm> {
 const UNSETTLED: (u32, f64) = (3, 1.15);
 
 fn fault(arm: usize, reason: &str) -> RaceFault {
-    RaceFault { arm, contender: format!("arm {arm}"), reason: reason.to_owned() }
+    let kind = if reason.contains("timed output") { FaultKind::Wrong } else { FaultKind::Died };
+    RaceFault { arm, contender: format!("arm {arm}"), kind, reason: reason.to_owned() }
 }
 
 impl Stable for Script<'_> {
@@ -110,6 +114,7 @@ impl Heat for Arms<'_, '_> {
         };
         let settled = match trick {
             Trick::Settles(tenths) => wall * f64::from(tenths) / 10.0,
+            Trick::ComputesLate(ns) => ns,
             _ => 0.0,
         };
         Ok(Ran {
@@ -133,6 +138,13 @@ impl Heat for Arms<'_, '_> {
         match self.script.arms[arm].1 {
             Trick::Wrong => Err(fault(arm, "timed output y[0] is 1, exact 2")),
             _ => Ok(16),
+        }
+    }
+
+    fn homecoming_ns(&self, arm: usize) -> u64 {
+        match self.script.arms[arm].1 {
+            Trick::ComputesLate(_) => homecoming(4096, None),
+            _ => u64::MAX,
         }
     }
 
@@ -250,20 +262,30 @@ fn a_race_ends_when_its_budget_is_spent_but_not_before_the_least_trials() {
 
 #[test]
 fn an_arm_that_dies_lies_or_errs_is_named() {
-    for (trick, word) in [
-        (Trick::DiesIn(2), "died"),
-        (Trick::Overclaims, "claims a batch"),
-        (Trick::Underclaims, "does not measure its calls"),
-        (Trick::Spins, "do not sleep when idle"),
-        (Trick::Wrong, "timed output"),
+    for (trick, kind, word) in [
+        (Trick::DiesIn(2), FaultKind::Died, "died"),
+        (Trick::Overclaims, FaultKind::Lied, "claims a batch"),
+        (Trick::Underclaims, FaultKind::Lied, "does not measure its calls"),
+        (Trick::Spins, FaultKind::Restless, "do not sleep when idle"),
+        (Trick::Wrong, FaultKind::Wrong, "timed output"),
+        (Trick::ComputesLate(3_000.0), FaultKind::Lied, "it works there, unmeasured"),
     ] {
         let arms = [(1_000.0, Trick::None), (1_000.0, trick)];
         let (race, _) = race_of(&arms, steady, &RaceRules::quick(1));
         let fault = race.unwrap_err();
         assert_eq!(fault.arm, 1);
         assert!(fault.reason.contains(word), "{fault}");
-        assert_eq!(fault.is_restless(), matches!(trick, Trick::Spins));
+        assert_eq!(fault.kind, kind, "{fault}");
     }
+}
+
+#[test]
+fn a_copy_home_is_allowed_at_any_size_and_an_interpreter_its_way() {
+    let arms = [(1_000.0, Trick::None), (1_000.0, Trick::ComputesLate(2_300.0))];
+    assert!(race_of(&arms, steady, &RaceRules::quick(1)).0.is_ok());
+    assert_eq!(homecoming(0, None), 2_000);
+    assert_eq!(homecoming(1 << 18, None), 2_000 + (1 << 18) / 10);
+    assert_eq!(homecoming(1 << 28, Some(1_000.0)), 52_000 + (1 << 18) / 10 + (1 << 28) - (1 << 18));
 }
 
 #[test]

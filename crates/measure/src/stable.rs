@@ -1,9 +1,10 @@
 //! Where the arms of a trial come from: worker processes, or a script in tests.
 
 use crate::cache::{Seen, rotate_bytes};
-use crate::race::{RaceFault, last_processor};
+use crate::claims::homecoming;
+use crate::race::{FaultKind, RaceFault, last_processor};
 use proofmark_arena::{Batch, Fault, Ran, Ruler, RulerTimes};
-use proofmark_gate::{Entrant, Proven, Revealed, Seat};
+use proofmark_gate::{Entrant, Proven, Revealed, Seat, Unverified};
 use proofmark_schema::memory::{CacheState, PageState};
 use proofmark_schema::race::Trial;
 use proofmark_schema::{Cache, Memory};
@@ -37,6 +38,12 @@ pub(crate) trait Heat {
 
     /// Memory the arm gained for the case.
     fn peak_bytes(&self, arm: usize) -> u64;
+
+    /// What bringing an arm's results home may take at the least; nobody asks where none come.
+    fn homecoming_ns(&self, arm: usize) -> u64 {
+        let _ = arm;
+        u64::MAX
+    }
 
     /// Threads of the arm, where it has a number of its own.
     fn threads(&self, arm: usize) -> Option<usize> {
@@ -93,7 +100,8 @@ impl Stable for Workers<'_, '_> {
                 .find_map(|other| entrants[other].as_ref());
             let seat = Seat { cpu: processor_of(&self.field[arm]), ..self.seat };
             let entered = self.field[arm].enter(trial, inputs, &seat, beside);
-            let failed = |fault: Fault| fault_of(self.field, arm, fault.to_string());
+            let failed =
+                |fault: Fault| fault_of(self.field, arm, FaultKind::Died, fault.to_string());
             entrants[arm] = Some(entered.map_err(failed)?);
         }
         let entrants = entrants.into_iter().flatten().collect();
@@ -102,7 +110,8 @@ impl Stable for Workers<'_, '_> {
         // After the blocks, so that nothing timed follows a probe.
         for (arm, (seen, entrant)) in self.seen.iter_mut().zip(&mut arms.entrants).enumerate() {
             let looked = seen.look(entrant, self.field[arm].operand_bytes());
-            looked.map_err(|fault| fault_of(self.field, arm, fault.to_string()))?;
+            looked
+                .map_err(|fault| fault_of(self.field, arm, FaultKind::Died, fault.to_string()))?;
         }
         Ok(())
     }
@@ -135,12 +144,28 @@ impl Heat for Entrants<'_, '_, '_> {
     fn batch(&mut self, arm: usize, prime: u32, calls: u32) -> Result<Ran, RaceFault> {
         let batch = Batch { prime, calls, ..Batch::default() };
         let ran = self.entrants[arm].run(&batch);
-        ran.map_err(|fault| fault_of(self.field, arm, fault.to_string()))
+        ran.map_err(|fault| fault_of(self.field, arm, FaultKind::Died, fault.to_string()))
     }
 
     fn verify(&mut self, arm: usize, calls: u32) -> Result<u64, RaceFault> {
         let field = self.field;
-        self.entrants[arm].verify(calls).map_err(|reason| fault_of(field, arm, reason))
+        self.entrants[arm].verify(calls).map_err(|cause| {
+            let kind = match &cause {
+                Unverified::Wrong(_) => FaultKind::Wrong,
+                Unverified::Failed(fault) if is_late(fault) => FaultKind::Lied,
+                Unverified::Failed(_) => FaultKind::Died,
+            };
+            let why = match kind {
+                FaultKind::Lied => ": it reads its inputs only then, so that it works unmeasured",
+                _ => "",
+            };
+            fault_of(field, arm, kind, format!("{cause}{why}"))
+        })
+    }
+
+    fn homecoming_ns(&self, arm: usize) -> u64 {
+        let proven = &self.field[arm];
+        homecoming(proven.result_bytes(), proven.receipt().empty_call_ns)
     }
 
     fn peak_bytes(&self, arm: usize) -> u64 {
@@ -167,6 +192,11 @@ fn processor_of(proven: &Proven<'_>) -> Option<usize> {
     (proven.threads() == 1).then(last_processor)
 }
 
-fn fault_of(field: &[Proven<'_>], arm: usize, reason: String) -> RaceFault {
-    RaceFault { arm, contender: field[arm].contender().to_string(), reason }
+fn fault_of(field: &[Proven<'_>], arm: usize, kind: FaultKind, reason: String) -> RaceFault {
+    RaceFault { arm, contender: field[arm].contender().to_string(), kind, reason }
+}
+
+/// Whether a worker died because it touched what is sealed once the clock has stopped.
+fn is_late(fault: &Fault) -> bool {
+    fault.crash().is_some_and(|crash| crash.phase == "settle" && crash.cause.contains("SIGSEGV"))
 }

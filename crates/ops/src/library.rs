@@ -1,9 +1,11 @@
 //! The library's door: ops on plain slices, without the tool.
 //!
-//! Picks the first kernel that does the case on the best path of this processor.
+//! Picks the kernel that tuning chose for the case, else the first that does it, on the best path of
+//! this processor.
 
 use crate::blocks::slices::with_tensors;
 pub use crate::blocks::slices::{Slice, SliceMut};
+use crate::tuning;
 use proofmark_contract::{BadCase, Call, Entry, Kernel, KernelError, Signature, check_case};
 use proofmark_schema::{Case, DType, Isa};
 use proofmark_tensor::{AlignedBuffer, Pool, Recycler};
@@ -188,7 +190,9 @@ fn chosen(
     may_prepare: bool,
 ) -> Result<(&'static dyn Kernel, Isa), LibraryError> {
     let fitting = entry.kernels.iter().filter(|kernel| threads > 1 || !kernel.is_serial_twin());
-    for &kernel in fitting {
+    let name = tuning::kernel(entry, case, threads);
+    let tuned = entry.kernels.iter().filter(|kernel| Some(kernel.name()) == name);
+    for &kernel in tuned.chain(fitting) {
         let paths = kernel.isas().iter().rev().copied();
         let usable = paths.filter(|&isa| proofmark_simd::available(isa));
         for isa in usable {

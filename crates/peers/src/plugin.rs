@@ -123,7 +123,7 @@ pub(crate) fn load(found: &Found, case: &Case, threads: usize) -> Result<Ready, 
         // SAFETY: the interface's function, on the one thread that uses the library.
         unsafe { set_threads(threads) };
     }
-    let receipt = Receipt {
+    let mut receipt = Receipt {
         version: text(peer.version),
         build: text(peer.build),
         isa: text(peer.isa),
@@ -139,6 +139,9 @@ pub(crate) fn load(found: &Found, case: &Case, threads: usize) -> Result<Ready, 
         let words = Rc::clone(&words);
         Box::new(move |call| words.pass(asked, call))
     };
+    if peer.settle.is_some() && receipt.memory.is_empty() {
+        receipt.memory = "results come into the outputs after the clock has stopped".to_owned();
+    }
     Ok(Ready {
         receipt,
         set_threads,

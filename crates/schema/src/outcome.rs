@@ -19,6 +19,8 @@ pub enum Outcome {
     Mistrusted,
     /// A stage failed.
     Wrong,
+    /// What it claims of its time does not hold: it works outside the clock.
+    Caught,
     /// The worker ran out of CPU time or wall time.
     TimedOut,
     /// The worker died.
@@ -35,6 +37,7 @@ impl Outcome {
             Outcome::Skipped => "SKIPPED",
             Outcome::Mistrusted => "MISTRUSTED",
             Outcome::Wrong => "WRONG",
+            Outcome::Caught => "CAUGHT",
             Outcome::TimedOut => "TIMED_OUT",
             Outcome::Crashed => "CRASHED",
         }

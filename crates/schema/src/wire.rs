@@ -156,6 +156,8 @@ pub mod phase {
     pub const PREPARE: u32 = 2;
     /// Inside the kernel.
     pub const CALL: u32 = 3;
+    /// After the clock has stopped: results that lie elsewhere come into the outputs.
+    pub const SETTLE: u32 = 4;
 
     /// The word in crash reports.
     pub fn name(phase: u32) -> &'static str {
@@ -163,6 +165,7 @@ pub mod phase {
             LOAD => "load",
             PREPARE => "prepare",
             CALL => "call",
+            SETTLE => "settle",
             _ => "idle",
         }
     }
@@ -212,6 +215,8 @@ pub mod option {
     pub const DIRTY_WORKSPACE: u32 = 2;
     /// Between the clocks nothing but the calls: what the batch itself costs is measured by it.
     pub const BARE: u32 = 4;
+    /// Inputs cannot be read once the clock has stopped: what computes only then is caught.
+    pub const SEAL_INPUTS: u32 = 8;
 }
 
 /// The page that supervisor and worker share: a turn, a command, an answer, a crash report.

@@ -3,7 +3,7 @@
 use crate::allocator::allocations;
 use crate::clock::{disturbance, monotonic_ns, thread_cpu_ns};
 use crate::contender::Contender;
-use crate::operands::{Operands, Set, Span};
+use crate::operands::{Operands, Seal, Set, Span};
 use crate::{cache, guarded, processor};
 use proofmark_contract::{Call, Kernel, KernelError};
 use proofmark_schema::Cache;
@@ -107,9 +107,9 @@ fn timed(
     };
     let after = disturbance();
     let allocated = allocations();
-    let settling = monotonic_ns();
-    settle(contender, operands)?;
-    page.settle_ns.store(monotonic_ns() - settling, Relaxed);
+    page.phase.store(phase::SETTLE, Relaxed);
+    let is_sealed = page.options.load(Relaxed) & option::SEAL_INPUTS != 0;
+    page.settle_ns.store(settle(contender, operands, is_sealed)?, Relaxed);
     page.start_ns.store(spent.start_ns, Relaxed);
     page.wall_ns.store(spent.wall_ns, Relaxed);
     page.cpu_ns.store(spent.cpu_ns, Relaxed);
@@ -122,12 +122,20 @@ fn timed(
     Ok(())
 }
 
-/// Lets results that lie elsewhere come into the outputs of the set that was called last.
-fn settle(contender: &mut Contender, operands: &mut Operands) -> Result<(), KernelError> {
+/// Lets results that lie elsewhere come into the outputs of the set that was called last; gives
+/// the nanoseconds it took. What reads inputs only now, when they are sealed, ends the worker.
+fn settle(
+    contender: &mut Contender,
+    operands: &mut Operands,
+    is_sealed: bool,
+) -> Result<u64, KernelError> {
     let kernel = contender.kernel;
-    let Operands { sets, next, cache, .. } = operands;
+    let Operands { sets, next, cache, mappings } = operands;
     let last = if *cache == Cache::Rotate { (*next + sets.len() - 1) % sets.len() } else { 0 };
-    kernel.settle(&mut call_on(contender, &mut sets[last]))
+    let _seal = is_sealed.then(|| Seal::of(mappings));
+    let start = monotonic_ns();
+    kernel.settle(&mut call_on(contender, &mut sets[last]))?;
+    Ok(monotonic_ns() - start)
 }
 
 /// A call on one set of operands.

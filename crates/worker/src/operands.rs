@@ -14,8 +14,34 @@ pub(crate) struct Operands {
     pub(crate) sets: Vec<Set>,
     /// The set that the next call takes.
     pub(crate) next: usize,
-    /// What the tensors lie in.
-    _mappings: Vec<Mapping>,
+    /// What the tensors lie in, and whether kernels write there.
+    pub(crate) mappings: Vec<(Mapping, bool)>,
+}
+
+/// Inputs that cannot be read while this lives.
+pub(crate) struct Seal<'a>(&'a [(Mapping, bool)]);
+
+impl<'a> Seal<'a> {
+    /// Seals every mapping that kernels only read.
+    pub(crate) fn of(mappings: &'a [(Mapping, bool)]) -> Seal<'a> {
+        let seal = Seal(mappings);
+        seal.set(true);
+        seal
+    }
+
+    fn set(&self, is_sealed: bool) {
+        for (mapping, _) in self.0.iter().filter(|(_, is_written)| !is_written) {
+            // SAFETY: between batches only a contender that hides its work reads inputs, and that
+            // is to fault. Where the kernel refuses, nothing is caught and nothing is broken.
+            let _ = unsafe { mapping.seal(is_sealed) };
+        }
+    }
+}
+
+impl Drop for Seal<'_> {
+    fn drop(&mut self) {
+        self.set(false);
+    }
 }
 
 /// The operands of one call, in its two groups.
@@ -61,9 +87,9 @@ impl Operands {
                 .map_err(|error| format!("mapping operand `{}`: {error}", map.name))?;
             let first = add(&mut sets, operand, map, &mapping)?;
             page.operand_base[i].store(first as u64, Ordering::Relaxed);
-            mappings.push(mapping);
+            mappings.push((mapping, map.writable));
         }
-        Ok(Operands { cache, sets, next: 0, _mappings: mappings })
+        Ok(Operands { cache, sets, next: 0, mappings })
     }
 
     /// Gives every further set a copy of the packed weights.

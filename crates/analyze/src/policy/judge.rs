@@ -252,6 +252,7 @@ fn refusal(row: &Row<'_>) -> Option<Finding> {
     let refusal = decision.refused.as_ref().and_then(|proof| proof.refusal.as_ref());
     let severity = match refusal.map(|refusal| refusal.outcome) {
         Some(Outcome::Wrong | Outcome::Mistrusted) => Severity::Incorrect,
+        Some(Outcome::Caught) => Severity::Integrity,
         Some(Outcome::Crashed | Outcome::TimedOut) => Severity::Crashed,
         // What the base does not do is no loss; what only the new side does not do is one.
         Some(Outcome::Unsupported) if decision.refused_arm == Some(0) => Severity::Note,

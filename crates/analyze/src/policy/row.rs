@@ -1,5 +1,6 @@
 //! One case as a pair of sides: its ratio, memory and allocations over all its races.
 
+use crate::metrics;
 use proofmark_schema::ContenderId;
 use proofmark_schema::decision::CaseDecision;
 use proofmark_schema::quantity::Interval;
@@ -63,7 +64,7 @@ impl Row<'_> {
 
     /// Allocations of a call on both sides: the most of the base, the least of the new.
     pub(super) fn allocations(&self) -> Option<[f64; 2]> {
-        let of = |record: &Record| Some(record.judged.performance()?.allocations_per_call);
+        let of = |record: &Record| metrics::value("allocations", record);
         let pairs = self.races.iter().filter_map(|[base, new]| Some([of(base)?, of(new)?]));
         pairs.reduce(|a, b| [a[0].max(b[0]), a[1].min(b[1])])
     }

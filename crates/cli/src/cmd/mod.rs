@@ -4,8 +4,10 @@ pub(crate) mod asm;
 pub(crate) mod baseline;
 pub(crate) mod bench;
 pub(crate) mod check;
+pub(crate) mod choose;
 pub(crate) mod compare;
 pub(crate) mod completions;
+mod constants;
 pub(crate) mod costs;
 pub(crate) mod doctor;
 pub(crate) mod export;
@@ -28,33 +30,17 @@ pub(crate) mod tune;
 pub(crate) mod worker;
 pub(crate) mod workload;
 
-use crate::exit;
 use crate::output::{Failure, Format, env};
-use proofmark_engine::{
-    Arena, Arm, Constants, EngineError, Here, PeerShelf, Shard, Store, isa_cap, read_constants,
-};
+use proofmark_engine::{Arena, Arm, EngineError, Here, PeerShelf, Shard, Store, isa_cap};
 use proofmark_schema::Isa;
 
 /// This very program as a worker. Workers read tuned constants themselves; what is wrong with
 /// them is told here, once.
 fn here() -> Result<Here, Failure> {
-    constants()?;
+    constants::in_force()?;
     let program = std::env::current_exe()
         .map_err(|error| Failure::environment(format!("cannot find this program: {error}")))?;
     Ok(Here { program, args: vec!["__worker".to_owned()] })
-}
-
-/// The tuned constants of the file that `PROOFMARK_TUNING` names.
-fn constants() -> Result<Option<Constants>, Failure> {
-    let Some(path) = env("PROOFMARK_TUNING").filter(|path| !path.is_empty()) else {
-        return Ok(None);
-    };
-    let text = std::fs::read_to_string(&path).map_err(|error| Failure {
-        message: format!("PROOFMARK_TUNING: cannot read {path}: {error}"),
-        hint: Some("write it with `proofmark tune --all --out FILE`, or unset it".to_owned()),
-        code: exit::USAGE,
-    })?;
-    Ok(Some(read_constants(&text)?))
 }
 
 /// What every command that runs workers needs: workers are this very program.

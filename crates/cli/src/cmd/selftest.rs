@@ -6,8 +6,8 @@ use crate::output::{Failure, print_document};
 use crate::progress::Progress;
 use clap::{Args, Subcommand};
 use proofmark_engine::{
-    OpSelfTest, OtherGateCount, PLANTED, TimingRequest, loop_overheads, other_gate_names,
-    selftest_gate, selftest_timing,
+    OpSelfTest, OtherGateCount, PLANTED, TimingRequest, TimingVerdict, loop_overheads,
+    other_gate_names, selftest_gate, selftest_timing, timing_verdict,
 };
 use proofmark_report::reports::{self, SelftestRow};
 
@@ -95,7 +95,11 @@ impl Timing {
         };
         progress.finish();
         print_document(self.shown.format, &reports::timing(&comparisons, &overheads))?;
-        Ok(exit::PASS)
+        Ok(match timing_verdict(&comparisons) {
+            TimingVerdict::Held => exit::PASS,
+            TimingVerdict::FalseAlarms => exit::INCORRECT,
+            TimingVerdict::Blind => exit::UNDECIDED,
+        })
     }
 }
 

@@ -1,14 +1,15 @@
 //! `proofmark tune`: where one contender starts to pay along an axis, as a constant.
 
 use super::bench::settling;
+use super::constants::{constants_in, write_to};
 use super::{DEFAULT_SEED, Shown, StorePath, cap, here, shelf};
 use crate::exit;
 use crate::output::{Failure, print, print_document, say};
 use crate::progress::Progress;
 use clap::{Args, ValueEnum};
 use proofmark_engine::{
-    Constants, Emit, EngineError, TuneRequest, USUAL, cached_tunings, facts, read_constants,
-    snippet, tune, tuned_unit, unix_seconds, usual_crossing, write_constants,
+    Emit, EngineError, TuneRequest, USUAL, cached_tunings, snippet, tune, tuned_unit, unix_seconds,
+    usual_crossing,
 };
 use proofmark_report::reports;
 use proofmark_schema::{Case, ContenderId};
@@ -95,7 +96,7 @@ proofmark_ops::tuning::set.
 
 /// A language that constants are written in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-enum Language {
+pub(super) enum Language {
     /// `pub const`.
     Rust,
     /// `#define`.
@@ -116,13 +117,13 @@ impl Tune {
         }
         let requests = self.requests()?;
         let (here, cap, progress) = (here()?, cap()?, Progress::new(self.shown.quiet));
-        let mut constants = Constants::of(&facts(cap));
+        let mut constants = constants_in(&self.out, cap)?;
         let crossings = tune(&here, &store, &progress, &requests)?;
         crossings.iter().for_each(|crossing| constants.add(crossing));
         progress.finish();
-        let new = !constants.ops.is_empty();
+        let new = crossings.iter().any(|crossing| crossing.constant.is_some());
         if new {
-            self.write(&mut constants)?;
+            write_to(&self.out, &constants)?;
         }
         match self.emit {
             Some(language) => print(&snippet(&constants, language.into()))?,
@@ -192,38 +193,6 @@ impl Tune {
             is_fresh: self.fresh,
             cap: cap()?,
             shelf: shelf(),
-        })
-    }
-
-    /// Writes the constants beside those of other ops that the file has of this machine.
-    fn write(&self, constants: &mut Constants) -> Result<(), Failure> {
-        let path = &self.out;
-        if let Ok(text) = std::fs::read_to_string(path) {
-            match read_constants(&text) {
-                Ok(old) if old.machine == constants.machine => {
-                    for (op, tuned) in old.ops {
-                        constants.ops.entry(op).or_insert(tuned);
-                    }
-                }
-                Ok(old) => say(&format!(
-                    "note: {} was of the machine {}; it is replaced",
-                    path.display(),
-                    old.machine
-                )),
-                Err(error) => {
-                    return Err(Failure {
-                        message: format!(
-                            "{} is there and is no such file: {error}",
-                            path.display()
-                        ),
-                        hint: Some("give another with `--out FILE`".to_owned()),
-                        code: exit::USAGE,
-                    });
-                }
-            }
-        }
-        std::fs::write(path, write_constants(constants)).map_err(|error| {
-            Failure::environment(format!("cannot write {}: {error}", path.display()))
         })
     }
 }

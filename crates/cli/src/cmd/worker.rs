@@ -3,7 +3,7 @@
 use crate::exit;
 use crate::output::Failure;
 use clap::Args;
-use proofmark_engine::set_constants;
+use proofmark_engine::{Blocks, set_constants};
 
 /// Arguments of the hidden worker command.
 #[derive(Args)]
@@ -17,6 +17,9 @@ pub(crate) struct Worker {
     /// The least size of a thread's part of an op, as `softmax=2048`, over the tuned constant
     #[arg(long, value_parser = constant)]
     tune: Vec<(String, usize)>,
+    /// Blocks of products, as `kc=256,mc=126,nc=768`, over the tuned ones
+    #[arg(long)]
+    blocks: Option<Blocks>,
 }
 
 impl Worker {
@@ -34,10 +37,14 @@ impl Worker {
     }
 
     fn set_constants(&self) -> Result<(), Failure> {
-        let mut pairs = super::constants()?.map_or_else(Vec::new, |constants| constants.pairs());
-        pairs.retain(|(op, _)| self.tune.iter().all(|(own, _)| own != op));
-        pairs.extend(self.tune.iter().cloned());
-        Ok(set_constants(pairs)?)
+        let mut settings = match super::constants::in_force()? {
+            Some(constants) => constants.settings()?,
+            None => Default::default(),
+        };
+        settings.parts.retain(|(op, _)| self.tune.iter().all(|(own, _)| own != op));
+        settings.parts.extend(self.tune.iter().cloned());
+        settings.blocks = self.blocks.or(settings.blocks);
+        Ok(set_constants(settings)?)
     }
 }
 

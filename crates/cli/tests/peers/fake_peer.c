@@ -1,5 +1,6 @@
 /* A peer that adds f32, and misbehaves as it was compiled to: -DWRONG, -DSLOW, -DDEAD, -DHANGING,
- * -DSPINNING, -DLINGERING; without any it is right. */
+ * -DSPINNING, -DLINGERING. Results after the clock has stopped: -DHOMING copies them then, -DLATE
+ * computes them only then, -DHOARDING keeps its inputs for that. Without any it is right. */
 #include "proofmark_peer.h"
 #include <pthread.h>
 #include <semaphore.h>
@@ -72,9 +73,76 @@ static void set_threads(size_t threads) {
 }
 #endif
 
+#if defined(HOMING) || defined(LATE) || defined(HOARDING)
+#define SETTLES
+static float kept[3][1 << 18];
+
+/* The same call with some operands in memory of its own; dense, as the kept ones are. */
+static void own(const proofmark_call *call, proofmark_operand *operands, size_t from, size_t to) {
+    for (size_t i = 0; i < 3; i++) {
+        operands[i] = call->operands[i];
+        if (from <= i && i < to) {
+            operands[i].data = kept[i];
+        }
+    }
+}
+
+static void copy(const proofmark_operand *to, const proofmark_operand *from) {
+    size_t rows = 1, length = from->shape[from->dims - 1];
+    for (size_t axis = 0; axis + 1 < from->dims; axis++) {
+        rows *= from->shape[axis];
+    }
+    for (size_t row = 0; row < rows; row++) {
+        memcpy((float *)to->data + row * to->row_stride,
+               (const float *)from->data + row * from->row_stride, length * sizeof(float));
+    }
+}
+
+static int settle(const proofmark_call *call, char *why, size_t why_bytes) {
+    (void)why;
+    (void)why_bytes;
+    proofmark_operand operands[3];
+#ifdef HOMING
+    own(call, operands, 2, 3);
+    copy(&call->operands[2], &operands[2]);
+#endif
+#ifdef LATE
+    (void)operands;
+    (void)own;
+    (void)copy;
+    add(call->operands);
+#endif
+#ifdef HOARDING
+    own(call, operands, 0, 2);
+    for (unsigned again = 0; again < 2000; again++) {
+        add(operands);
+        __asm__ volatile("" ::: "memory");
+    }
+#endif
+    return 0;
+}
+#endif
+
 static int run(const proofmark_call *call, char *why, size_t why_bytes) {
     (void)why;
     (void)why_bytes;
+#ifdef LATE
+    (void)call;
+    return 0;
+#endif
+#ifdef HOMING
+    proofmark_operand operands[3];
+    own(call, operands, 2, 3);
+    add(operands);
+    return 0;
+#endif
+#ifdef HOARDING
+    proofmark_operand operands[3];
+    own(call, operands, 0, 2);
+    copy(&operands[0], &call->operands[0]);
+    copy(&operands[1], &call->operands[1]);
+    return 0;
+#endif
 #ifdef DEAD
     abort();
 #endif
@@ -117,6 +185,10 @@ const proofmark_peer_info *proofmark_peer(void) {
         .run = run,
 #ifdef LINGERING
         .set_threads = set_threads,
+#endif
+#ifdef SETTLES
+        .settle = settle,
+        .memory = "results in memory of its own",
 #endif
     };
     return &info;

@@ -10,7 +10,7 @@ use proofmark_analyze::policy::Open;
 use proofmark_contract::Entry;
 use proofmark_gate::Proven;
 use proofmark_machine::Ceilings;
-use proofmark_measure::{MonotonicClock, RaceRules, rule, ruling_of, trial_values};
+use proofmark_measure::{FaultKind, MonotonicClock, RaceRules, rule, ruling_of, trial_values};
 use proofmark_schema::decision::{CaseDecision, Decided, RacedArm, Round};
 use proofmark_schema::plan::{Item, Plan};
 use proofmark_schema::proof::Proof;
@@ -89,7 +89,7 @@ impl<'a> Bout<'a> {
         let mut ruled = rule(field, &rules, &stopping, &MonotonicClock);
         // Nobody is accused of a busy machine's doing: who does not sleep will not the next time.
         if let Err(fault) = &ruled
-            && fault.is_restless()
+            && fault.kind == FaultKind::Restless
         {
             self.listener.hear(&Event::Note(format!("{fault}; it is raced again")));
             let seed = proofmark_tensor::mix(seed, 3, 0);

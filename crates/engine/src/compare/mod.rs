@@ -14,6 +14,7 @@ use crate::{Arm, EngineError, Roster, Source, check_contender, find_op, nearest}
 use bout::{Bout, Lap};
 use family::{third_round, two_rounds};
 use proofmark_analyze::policy::Open;
+use proofmark_analyze::too_fast;
 use proofmark_contract::{Entry, check_case, complete_case};
 use proofmark_peers::{PeerShelf, Status};
 use proofmark_schema::decision::{CaseDecision, Round, Standing};
@@ -21,7 +22,10 @@ use proofmark_schema::finding::Severity;
 use proofmark_schema::plan::{Item, Plan};
 use proofmark_schema::race::Verdict;
 use proofmark_schema::record::Record;
-use proofmark_schema::{Cache, Case, ContenderId, FORMAT_VERSION, Family, Isa, Memory, Outcome};
+use proofmark_schema::{
+    Cache, Case, ContenderId, ErrorContract, FORMAT_VERSION, Family, Isa, Memory, Outcome,
+    Underflow,
+};
 use proofmark_store::ItemEntry;
 
 /// The budget of a plan whose items are races that decide.
@@ -153,8 +157,41 @@ pub(crate) fn decide(
     for (decision, standing) in decisions.iter_mut().zip(standings) {
         decision.standing = standing;
     }
-    let severity = severity(&decisions);
+    let mut severity = severity(&decisions);
+    for [base, other] in records.iter().filter_map(|sides| sides.last()) {
+        for finding in [base, other].into_iter().filter_map(too_fast) {
+            severity = severity.max(finding.severity);
+            notes.push(format!("{}: {}", finding.claim, finding.advice));
+        }
+        let contracts = [base, other].map(|record| &record.judged.proof().contract);
+        let unlike = promises_less(contracts[0], contracts[1]);
+        let note = format!("{} promises less than {}: {}", who[1], who[0], unlike.join(", "));
+        if !unlike.is_empty() && !notes.contains(&note) {
+            notes.push(note);
+        }
+    }
     Ok((Compared { run: Some(id), decisions, notes, severity }, records))
+}
+
+/// What the other arm does not promise and the base does.
+fn promises_less(base: &ErrorContract, other: &ErrorContract) -> Vec<String> {
+    let new = |is_lost: bool, words: &str| is_lost.then(|| words.to_owned());
+    let sums = format!("sums in {}, not in {}", other.accumulate, base.accumulate);
+    let (kept, lost) = (base.reproducibility, other.reproducibility);
+    let bits = format!("reproducibility {}, not {}", lost.name(), kept.name());
+    let flushes = other.underflow == Underflow::Flushed && base.underflow != other.underflow;
+    let words = [
+        (other.accumulate.unit() > base.accumulate.unit()).then_some(sums),
+        (lost < kept).then_some(bits),
+        new(flushes, "it may flush subnormals"),
+        new(
+            other.cancels && !base.cancels,
+            "it may lose results that are small against their operands",
+        ),
+        new(other.rounds_inside && !base.rounds_inside, "it rounds on the way"),
+        new(other.finite_only && !base.finite_only, "nothing for NaN and infinities"),
+    ];
+    words.into_iter().flatten().collect()
 }
 
 /// The cases whole and checked, with their ops.
@@ -276,9 +313,34 @@ fn severity(decisions: &[CaseDecision]) -> Severity {
 fn refused(decision: &CaseDecision) -> Severity {
     match decision.refused.as_ref().map(|proof| proof.outcome) {
         Some(Outcome::Wrong | Outcome::Mistrusted) => Severity::Incorrect,
+        Some(Outcome::Caught) => Severity::Integrity,
         Some(Outcome::Crashed | Outcome::TimedOut) => Severity::Crashed,
         // What the base does not do is no loss; what only the other does not do is one.
         Some(Outcome::Unsupported) if decision.refused_arm == Some(0) => Severity::Note,
         _ => Severity::Environment,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proofmark_schema::{DType, Reproducibility};
+
+    #[test]
+    fn a_weaker_contract_is_told_and_a_stronger_one_is_not() {
+        let strong = ErrorContract::default();
+        let weak = ErrorContract {
+            accumulate: DType::Bf16,
+            reproducibility: Reproducibility::None,
+            underflow: Underflow::Flushed,
+            cancels: true,
+            rounds_inside: true,
+            finite_only: true,
+        };
+        assert_eq!(promises_less(&strong, &weak).len(), 6);
+        assert_eq!(promises_less(&weak, &strong), Vec::<String>::new());
+        assert_eq!(promises_less(&strong, &strong), Vec::<String>::new());
+        let one = ErrorContract { finite_only: true, ..strong };
+        assert_eq!(promises_less(&strong, &one), ["nothing for NaN and infinities"]);
     }
 }

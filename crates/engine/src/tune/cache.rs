@@ -1,8 +1,8 @@
-//! Crossings that were found before, by machine, program and question.
+//! Crossings and choices that were found before, by machine, program and question.
 
 use super::TuneRequest;
 use crate::EngineError;
-use proofmark_analyze::Crossing;
+use proofmark_analyze::{Choice, Crossing};
 use proofmark_schema::{Case, ContenderId};
 use proofmark_store::Store;
 use serde::{Deserialize, Serialize};
@@ -13,19 +13,23 @@ const FILE: &str = "tuning.json";
 
 /// What is kept beside the runs of a store.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
-struct Kept {
+pub(super) struct Kept {
     /// How often an answer was asked for, and was there.
     lookups: u64,
     hits: u64,
     /// Answers by question.
-    crossings: BTreeMap<String, Crossing>,
+    pub(super) crossings: BTreeMap<String, Crossing>,
+    #[serde(default)]
+    pub(super) choices: BTreeMap<String, Choice>,
 }
 
-/// The crossings of a store, and how often one of them saved a measurement.
+/// The answers of a store, and how often one of them saved a measurement.
 #[derive(Clone, Debug, Serialize)]
 pub struct CachedTuning {
-    /// All of them, whatever machine and program they are of.
+    /// All crossings, whatever machine and program they are of.
     pub crossings: Vec<Crossing>,
+    /// All choices, likewise.
+    pub choices: Vec<Choice>,
     /// How often an answer was asked for.
     pub lookups: u64,
     /// How often it was there.
@@ -46,12 +50,17 @@ pub(super) fn key(
             *size = 0;
         }
     }
-    let program = std::fs::read(program)
-        .map_or_else(|_| "?".to_owned(), |bytes| blake3::hash(&bytes).to_hex()[..12].to_owned());
+    let program = program_hash(program);
     let [base, other] = between;
     let TuneRequest { range: (from, to), axis, threads, rounds, .. } = request;
     let of = format!("{axis}={from}..{to} {base} {other} threads={threads} rounds={rounds}");
     format!("{machine} {program} {case} {of}")
+}
+
+/// Tells one build of the program from another.
+pub(super) fn program_hash(program: &Path) -> String {
+    std::fs::read(program)
+        .map_or_else(|_| "?".to_owned(), |bytes| blake3::hash(&bytes).to_hex()[..12].to_owned())
 }
 
 fn read(store: &Store) -> Result<Kept, EngineError> {
@@ -66,9 +75,12 @@ fn write(store: &Store, kept: &Kept) -> Result<(), EngineError> {
 }
 
 /// The answer, if it is there; the question is counted.
-pub(super) fn look_up(store: &Store, key: &str) -> Result<Option<Crossing>, EngineError> {
+pub(super) fn look_up<T>(
+    store: &Store,
+    find: impl Fn(&Kept) -> Option<T>,
+) -> Result<Option<T>, EngineError> {
     let mut kept = read(store)?;
-    let found = kept.crossings.get(key).cloned();
+    let found = find(&kept);
     kept.lookups += 1;
     kept.hits += u64::from(found.is_some());
     write(store, &kept)?;
@@ -76,9 +88,9 @@ pub(super) fn look_up(store: &Store, key: &str) -> Result<Option<Crossing>, Engi
 }
 
 /// Keeps an answer.
-pub(super) fn keep(store: &Store, key: String, crossing: &Crossing) -> Result<(), EngineError> {
+pub(super) fn keep(store: &Store, add: impl FnOnce(&mut Kept)) -> Result<(), EngineError> {
     let mut kept = read(store)?;
-    kept.crossings.insert(key, crossing.clone());
+    add(&mut kept);
     write(store, &kept)
 }
 
@@ -87,8 +99,9 @@ pub(super) fn keep(store: &Store, key: String, crossing: &Crossing) -> Result<()
 /// # Errors
 /// If the store fails.
 pub fn cached_tunings(store: &Store) -> Result<CachedTuning, EngineError> {
-    let Kept { lookups, hits, crossings } = read(store)?;
-    Ok(CachedTuning { crossings: crossings.into_values().collect(), lookups, hits })
+    let Kept { lookups, hits, crossings, choices } = read(store)?;
+    let (crossings, choices) = (crossings.into_values(), choices.into_values());
+    Ok(CachedTuning { crossings: crossings.collect(), choices: choices.collect(), lookups, hits })
 }
 
 #[cfg(test)]
@@ -100,7 +113,8 @@ mod tests {
     fn an_answer_is_found_again_and_the_hit_rate_is_counted() {
         let folder = tempfile::tempdir().unwrap();
         let store = Store::open(folder.path()).unwrap();
-        assert_eq!(look_up(&store, "question").unwrap(), None);
+        let asked = || look_up(&store, |kept| kept.crossings.get("question").cloned()).unwrap();
+        assert_eq!(asked(), None);
         let crossing = Crossing {
             case: "softmax:f32[b=1,s=48,d=512]".parse().unwrap(),
             axis: "s".to_owned(),
@@ -116,8 +130,9 @@ mod tests {
             made: 1,
             is_cached: false,
         };
-        keep(&store, "question".to_owned(), &crossing).unwrap();
-        assert_eq!(look_up(&store, "question").unwrap(), Some(crossing));
+        let question = "question".to_owned();
+        keep(&store, |kept| _ = kept.crossings.insert(question, crossing.clone())).unwrap();
+        assert_eq!(asked(), Some(crossing));
         let cached = cached_tunings(&store).unwrap();
         assert_eq!((cached.lookups, cached.hits, cached.crossings.len()), (2, 1, 1));
     }

@@ -1,8 +1,8 @@
 //! Tuned constants as a file that programs read at start, and as source in other languages.
 
 use crate::EngineError;
-use proofmark_analyze::{Answer, Crossing};
-use proofmark_ops::tuning;
+use proofmark_analyze::{Among, Answer, Choice, Crossing};
+use proofmark_ops::tuning::{self, Blocks, Chosen, Settings};
 use proofmark_schema::machine::MachineFacts;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -24,7 +24,44 @@ pub struct Constants {
     /// When they were written last.
     pub date: String,
     /// By op.
+    #[serde(default)]
     pub ops: BTreeMap<String, Tuned>,
+    /// Blocks of products, where others than the built-in ones were chosen.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub blocks: Option<TunedBlocks>,
+    /// Kernels of cases, where others than the built-in ones were chosen.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub kernels: Vec<TunedKernel>,
+}
+
+/// Blocks and where they come from.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TunedBlocks {
+    /// Terms that are summed in registers.
+    pub kc: usize,
+    /// Rows of a packed block of the left operand.
+    pub mc: usize,
+    /// Columns of a packed block of the right operand.
+    pub nc: usize,
+    /// The case that they were searched on.
+    pub case: String,
+    /// Threads.
+    pub threads: usize,
+    /// The run that keeps the races.
+    pub run: String,
+}
+
+/// The kernel of a case and where it comes from.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TunedKernel {
+    /// The case.
+    pub case: String,
+    /// Threads.
+    pub threads: usize,
+    /// The kernel's name.
+    pub kernel: String,
+    /// The run that keeps the races.
+    pub run: String,
 }
 
 /// The constant of an op and where it comes from.
@@ -67,6 +104,38 @@ impl Constants {
             version: env!("CARGO_PKG_VERSION").to_owned(),
             date: date(proofmark_machine::unix_seconds()),
             ops: BTreeMap::new(),
+            blocks: None,
+            kernels: Vec::new(),
+        }
+    }
+
+    /// Whether nothing was tuned.
+    pub fn is_empty(&self) -> bool {
+        self.ops.is_empty() && self.blocks.is_none() && self.kernels.is_empty()
+    }
+
+    /// Adds what a choice says, if it says anything; what it says against an older one holds.
+    pub fn choose(&mut self, choice: &Choice) {
+        let (case, threads, run) = (choice.case.to_string(), choice.threads, choice.run.clone());
+        match choice.among {
+            Among::Kernels => {
+                self.kernels.retain(|old| (&old.case, old.threads) != (&case, threads));
+                if choice.is_new() {
+                    let kernel = choice.chosen.clone();
+                    self.kernels.push(TunedKernel { case, threads, kernel, run });
+                }
+            }
+            Among::Blocks => {
+                let blocks = choice.chosen.parse().ok().filter(|_| choice.is_new());
+                self.blocks = blocks.map(|Blocks { kc, mc, nc }| TunedBlocks {
+                    kc,
+                    mc,
+                    nc,
+                    case,
+                    threads,
+                    run,
+                });
+            }
         }
     }
 
@@ -92,17 +161,29 @@ impl Constants {
     }
 
     /// The constants in the form that [`tuning::set`] takes.
-    pub fn pairs(&self) -> Vec<(String, usize)> {
-        self.ops.iter().map(|(op, tuned)| (op.clone(), tuned.parallel_from)).collect()
+    ///
+    /// # Errors
+    /// If a case cannot be read.
+    pub fn settings(&self) -> Result<Settings, EngineError> {
+        let chosen = |tuned: &TunedKernel| {
+            let case = tuned.case.parse().map_err(EngineError::from)?;
+            Ok(Chosen { case, threads: tuned.threads, kernel: tuned.kernel.clone() })
+        };
+        let blocks = self.blocks.as_ref();
+        Ok(Settings {
+            parts: self.ops.iter().map(|(op, tuned)| (op.clone(), tuned.parallel_from)).collect(),
+            blocks: blocks.map(|&TunedBlocks { kc, mc, nc, .. }| Blocks { kc, mc, nc }),
+            choices: self.kernels.iter().map(chosen).collect::<Result<_, EngineError>>()?,
+        })
     }
 }
 
 /// Puts constants in force in this process.
 ///
 /// # Errors
-/// If an op has no constant, or constants are in force already.
-pub fn set_constants(pairs: Vec<(String, usize)>) -> Result<(), EngineError> {
-    tuning::set(pairs).map_err(|error| EngineError::Tuning(error.to_string()))
+/// If a value means nothing here, or some are in force already.
+pub fn set_constants(settings: Settings) -> Result<(), EngineError> {
+    tuning::set(settings).map_err(|error| EngineError::Tuning(error.to_string()))
 }
 
 /// Reads a file of constants.
@@ -117,12 +198,8 @@ pub fn read_constants(text: &str) -> Result<Constants, EngineError> {
         let why = format!("they have format {format}, this version reads {FORMAT}");
         return Err(EngineError::Tuning(why));
     }
-    for (op, tuned) in &constants.ops {
-        if !tuning::is_tunable(op) || tuned.parallel_from == 0 {
-            let why = format!("`{op}` has no constant {}", tuned.parallel_from);
-            return Err(EngineError::Tuning(why));
-        }
-    }
+    tuning::check(&constants.settings()?)
+        .map_err(|error| EngineError::Tuning(error.to_string()))?;
     Ok(constants)
 }
 
@@ -130,8 +207,8 @@ pub fn read_constants(text: &str) -> Result<Constants, EngineError> {
 pub fn write_constants(constants: &Constants) -> String {
     let body = toml::to_string(constants).expect("constants are tables of text and numbers");
     format!(
-        "# Written by `proofmark tune`: from which size of a thread's part on a second thread is \
-         woken.\n# In force with PROOFMARK_TUNING=<this file>, or proofmark_ops::tuning::set.\n\
+        "# Written by `proofmark tune` and `proofmark choose`: from which size of a thread's part on \
+         a\n# second thread is woken, blocks of products, kernels of cases.\n# In force with PROOFMARK_TUNING=<this file>, or proofmark_ops::tuning::set.\n\
          {body}"
     )
 }
@@ -178,6 +255,20 @@ pub fn snippet(constants: &Constants, language: Emit) -> String {
             }
         };
     }
+    if let Some(TunedBlocks { kc, mc, nc, case, threads, .. }) = &constants.blocks {
+        let says = format!("Blocks of products; {case}, {threads} threads");
+        let names = [("KC", "Kc", kc), ("MC", "Mc", mc), ("NC", "Nc", nc)];
+        text += &names
+            .map(|(upper, camel, size)| match language {
+                Emit::Rust => format!("/// {says}.\npub const BLOCK_{upper}: usize = {size};\n"),
+                Emit::C => format!("/* {says} */\n#define BLOCK_{upper} {size}u\n"),
+                Emit::Go => format!("// Block{camel}: {says}.\nconst Block{camel} = {size}\n"),
+            })
+            .concat();
+    }
+    for TunedKernel { case, threads, kernel, .. } in &constants.kernels {
+        text += &format!("// {case}, {threads} threads: {kernel}\n");
+    }
     text
 }
 
@@ -201,8 +292,23 @@ mod tests {
             threads: 2,
             run: "r".to_owned(),
         };
-        let ops = [("log_softmax".to_owned(), tuned)].into();
-        Constants { format: FORMAT, processor: "Z80 */".to_owned(), ops, ..Constants::default() }
+        let (run, threads) = ("r".to_owned(), 1);
+        let case = "matmul:f32[b=1,m=64,n=64,k=64]".to_owned();
+        let blocks = TunedBlocks { kc: 384, mc: 252, nc: 768, case, threads, run };
+        let kernel = TunedKernel {
+            case: "conv2d:f32[b=1,c=8]".to_owned(),
+            threads,
+            kernel: "winograd".to_owned(),
+            run: "r".to_owned(),
+        };
+        Constants {
+            format: FORMAT,
+            processor: "Z80 */".to_owned(),
+            ops: [("log_softmax".to_owned(), tuned)].into(),
+            blocks: Some(blocks),
+            kernels: vec![kernel],
+            ..Constants::default()
+        }
     }
 
     #[test]
@@ -214,7 +320,41 @@ mod tests {
         assert!(read_constants(&text.replace("log_softmax", "log_softmaxx")).is_err());
         assert!(read_constants(&text.replace("24576", "0")).is_err());
         assert!(read_constants("nonsense").is_err());
-        assert_eq!(constants.pairs(), [("log_softmax".to_owned(), 24_576)]);
+        assert!(read_constants(&text.replace("kc = 384", "kc = 3")).is_err());
+        assert!(read_constants(&text.replace("winograd", "winograt")).is_err());
+        assert!(read_constants(&text.replace("conv2d:f32", "conv2d:g32")).is_err());
+        let settings = constants.settings().unwrap();
+        assert_eq!(settings.parts, [("log_softmax".to_owned(), 24_576)]);
+        assert_eq!(settings.blocks, Some(Blocks { kc: 384, mc: 252, nc: 768 }));
+        assert_eq!(settings.choices[0].kernel, "winograd");
+    }
+
+    #[test]
+    fn a_choice_replaces_the_older_one_and_the_built_in_one_needs_no_line() {
+        let choice = |among, chosen: &str| Choice {
+            case: "matmul:f32[b=1,m=64,n=64,k=64]".parse().unwrap(),
+            threads: 1,
+            among,
+            built_in: "kc=256,mc=126,nc=768".to_owned(),
+            chosen: chosen.to_owned(),
+            search: Vec::new(),
+            check: Vec::new(),
+            refused: Vec::new(),
+            alpha: 0.01,
+            run: "r".to_owned(),
+            made: 1,
+            is_cached: false,
+        };
+        let mut constants = Constants::default();
+        constants.choose(&choice(Among::Blocks, "kc=384,mc=126,nc=768"));
+        assert_eq!(constants.blocks.as_ref().map(|blocks| blocks.kc), Some(384));
+        constants.choose(&choice(Among::Blocks, "kc=256,mc=126,nc=768"));
+        assert!(constants.is_empty());
+        for kernel in ["simd", "scalar"] {
+            constants.choose(&choice(Among::Kernels, kernel));
+        }
+        let kernels: Vec<&str> = constants.kernels.iter().map(|it| it.kernel.as_str()).collect();
+        assert_eq!(kernels, ["scalar"]);
     }
 
     #[test]
@@ -226,6 +366,12 @@ mod tests {
         assert!(c.contains("#define LOG_SOFTMAX_PARALLEL_FROM 24576u"), "{c}");
         let go = snippet(&constants, Emit::Go);
         assert!(go.contains("const LogSoftmaxParallelFrom = 24576"), "{go}");
+        assert!(rust.contains("pub const BLOCK_KC: usize = 384;"), "{rust}");
+        assert!(
+            c.contains("#define BLOCK_MC 252u") && go.contains("const BlockNc = 768"),
+            "{c}{go}"
+        );
+        assert!(c.contains("// conv2d:f32[b=1,c=8], 1 threads: winograd"), "{c}");
         assert!(!rust.contains("Z80 */"));
     }
 

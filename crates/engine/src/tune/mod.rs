@@ -1,12 +1,16 @@
 //! Where one contender starts to pay along an axis: a coarse look, bisection, and its bounds again.
 
 mod cache;
+mod choose;
 mod constants;
+mod races;
 mod track;
 
 pub use cache::{CachedTuning, cached_tunings};
+pub use choose::{ChooseRequest, USUAL_PRODUCTS, choose};
 pub use constants::{
-    Constants, Emit, Tuned, read_constants, set_constants, snippet, unit, write_constants,
+    Constants, Emit, Tuned, TunedBlocks, TunedKernel, read_constants, set_constants, snippet, unit,
+    write_constants,
 };
 
 use crate::compare::{best_path, checked};
@@ -15,11 +19,12 @@ use crate::{EngineError, Here, Listener, check_contender, find_op};
 use proofmark_analyze::{Answer, Crossing, Spot, answer};
 use proofmark_arena::Arena;
 use proofmark_contract::AxisRole;
-use proofmark_ops::tuning;
+use proofmark_ops::tuning::{self, Blocks};
 use proofmark_peers::PeerShelf;
 use proofmark_schema::machine::MachineFacts;
 use proofmark_schema::{Cache, Case, ContenderId, Family, Isa};
 use proofmark_store::Store;
+use std::ffi::OsString;
 use track::Track;
 
 /// The budget of a plan whose items are places of an axis.
@@ -142,7 +147,7 @@ impl<'a> Sought<'a> {
         let facts = proofmark_machine::facts(request.cap);
         let key = cache::key(request, &case, &between, &facts.fingerprint, &here.program);
         if !request.is_fresh
-            && let Some(crossing) = cache::look_up(store, &key)?
+            && let Some(crossing) = cache::look_up(store, |kept| kept.crossings.get(&key).cloned())?
         {
             let crossing = Crossing { is_cached: true, ..crossing };
             return Ok(Sought::Kept(Box::new(crossing)));
@@ -179,7 +184,7 @@ impl Search<'_> {
             None => Vec::new(),
             Some(grain) => track.zones(&arena(here, Some((op, grain))), &answer, &places)?,
         };
-        let run = track.keep(store, &facts)?;
+        let run = track.races.keep(store, &facts)?;
         let mark = match &answer {
             Answer::Once { crossing } => crossing.high,
             _ => places.last().map_or(1, |place| place.at),
@@ -199,18 +204,30 @@ impl Search<'_> {
             made: proofmark_machine::unix_seconds(),
             is_cached: false,
         };
-        cache::keep(store, key, &crossing)?;
+        cache::keep(store, |kept| _ = kept.crossings.insert(key, crossing.clone()))?;
         Ok(crossing)
     }
 }
 
 /// Workers whose kernels go parallel from this size of a part on.
 fn arena(here: &Here, constant: Option<(&str, usize)>) -> Arena {
+    Arena::new(here.program.clone(), worker_args(here, constant, None))
+}
+
+/// What a worker is started with so that these values are in force in it.
+fn worker_args(
+    here: &Here,
+    constant: Option<(&str, usize)>,
+    blocks: Option<Blocks>,
+) -> Vec<OsString> {
     let mut args = here.args.clone();
     if let Some((op, grain)) = constant {
         args.extend(["--tune".to_owned(), format!("{op}={grain}")]);
     }
-    Arena::new(here.program.clone(), args.into_iter().map(Into::into).collect())
+    if let Some(blocks) = blocks {
+        args.extend(["--blocks".to_owned(), blocks.to_string()]);
+    }
+    args.into_iter().map(Into::into).collect()
 }
 
 /// A crossing that is worth looking for.

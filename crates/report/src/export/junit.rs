@@ -25,7 +25,7 @@ enum Kind {
 fn kind(outcome: Outcome) -> Option<Kind> {
     match outcome {
         Outcome::Proven => None,
-        Outcome::Wrong | Outcome::Mistrusted => Some(Kind::Failure),
+        Outcome::Wrong | Outcome::Mistrusted | Outcome::Caught => Some(Kind::Failure),
         Outcome::Crashed | Outcome::TimedOut => Some(Kind::Error),
         Outcome::Unsupported | Outcome::Absent | Outcome::Skipped => Some(Kind::Skipped),
     }

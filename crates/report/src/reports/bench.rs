@@ -166,7 +166,7 @@ fn row(record: &Record, winner: &Winner) -> Vec<Cell> {
         rate("gflops"),
         rate("throughput_gbps"),
         cell(performance.map(|performance| Bytes(performance.peak_bytes).to_string())),
-        cell(performance.map(allocations)),
+        cell(metric(record, "allocations").and(performance).map(allocations)),
     ]
 }
 

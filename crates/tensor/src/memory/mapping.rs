@@ -3,7 +3,7 @@
 use super::page_bytes;
 use rustix::fd::{BorrowedFd, OwnedFd};
 use rustix::fs::{MemfdFlags, SealFlags};
-use rustix::mm::{MapFlags, ProtFlags, mmap, mmap_anonymous, munmap};
+use rustix::mm::{MapFlags, MprotectFlags, ProtFlags, mmap, mmap_anonymous, mprotect, munmap};
 use std::{io, ptr, slice};
 
 /// Bytes of inaccessible address space on either side of the body.
@@ -111,6 +111,26 @@ impl Mapping {
         let start = area as usize;
         let lead = (start + GUARD_BYTES).next_multiple_of(align) - start;
         Ok(Mapping { area: area.cast(), area_bytes, lead, bytes, access: Access::ReadWrite })
+    }
+
+    /// Makes the body inaccessible, or again what it was.
+    ///
+    /// # Errors
+    /// If the kernel refuses.
+    ///
+    /// # Safety
+    /// Nobody may use the body while it is sealed.
+    pub unsafe fn seal(&self, is_sealed: bool) -> io::Result<()> {
+        let protection = match (is_sealed, self.access) {
+            (true, _) => MprotectFlags::empty(),
+            (false, Access::ReadOnly) => MprotectFlags::READ,
+            (false, Access::ReadWrite) => MprotectFlags::READ | MprotectFlags::WRITE,
+        };
+        if self.is_empty() {
+            return Ok(());
+        }
+        // SAFETY: the range is this mapping's own body; the caller sees to its users.
+        Ok(unsafe { mprotect(self.base().cast(), self.body_bytes(), protection) }?)
     }
 
     /// Bytes of the body: whole pages.

@@ -1,5 +1,6 @@
 //! Tile and block sizes for each instruction set, as data, and the memory that follows from them.
 
+use crate::tuning::{self, Blocks};
 use proofmark_schema::Isa;
 
 /// The sizes of tiles and blocks.
@@ -30,8 +31,22 @@ const AVX2: Blocking = Blocking { mr: 6, nr: 16, kc: 256, mc: 120, nc: 768 };
 const AVX512: Blocking = Blocking { mr: 14, nr: 32, kc: 256, mc: 126, nc: 768 };
 
 impl Blocking {
-    /// The sizes for one instruction set.
-    pub const fn of(isa: Isa) -> Blocking {
+    /// The sizes for one instruction set: those of this machine's tuning, or those built in.
+    pub fn of(isa: Isa) -> Blocking {
+        match tuning::blocks() {
+            Some(blocks) if isa > Isa::Scalar => Blocking::built_in(isa).cut(blocks),
+            _ => Blocking::built_in(isa),
+        }
+    }
+
+    /// The same register tile with other blocks, in whole tiles.
+    fn cut(self, Blocks { kc, mc, nc }: Blocks) -> Blocking {
+        let whole = |size: usize, tile: usize| (size / tile).max(1) * tile;
+        Blocking { kc, mc: whole(mc, self.mr), nc: whole(nc, self.nr), ..self }
+    }
+
+    /// The sizes for one instruction set that hold unless a machine was tuned.
+    pub const fn built_in(isa: Isa) -> Blocking {
         match isa {
             Isa::Scalar => SCALAR,
             Isa::Avx2 => AVX2,

@@ -1,0 +1,158 @@
+//! `proofmark choose`: the fastest kernel of each case, and the fastest blocks of products.
+
+use super::bench::{attribute, settling};
+use super::constants::{constants_in, write_to};
+use super::tune::Language;
+use super::{DEFAULT_SEED, Shown, StorePath, cap, here, shelf};
+use crate::exit;
+use crate::output::{Failure, print, print_document, say};
+use crate::progress::Progress;
+use clap::Args;
+use proofmark_engine::{
+    Among, ChooseRequest, EngineError, Request, SIZES, Sweep, USUAL_PRODUCTS, cached_tunings,
+    cases, choose, snippet, unix_seconds,
+};
+use proofmark_report::reports;
+use proofmark_schema::{AttrValue, Case, DType, Isa};
+use std::path::PathBuf;
+
+/// Arguments of `choose`.
+#[derive(Args)]
+#[command(after_help = AFTER_HELP)]
+pub(crate) struct Choose {
+    /// Ops, for cases by --suite, --size or --sweep
+    #[arg(value_name = "OP", required_unless_present_any = ["case", "suite", "blocks", "cached"])]
+    ops: Vec<String>,
+    /// A case, as `conv2d:f32[b=1,c=64,o=64,h=56,w=56]`; may be given many times
+    #[arg(long, conflicts_with_all = ["ops", "suite", "size", "sweep", "dtype", "attr"])]
+    case: Vec<String>,
+    /// A sweep of the ops' own suites (smoke, standard, full), a workload (resnet-50) or a file
+    /// of one
+    #[arg(long)]
+    suite: Option<String>,
+    /// A named size: small, medium, large or batch
+    #[arg(long, value_parser = SIZES)]
+    size: Option<String>,
+    /// Axis sizes: `b=16,32 s=256:2048:*2 d=768`; every combination is a case
+    #[arg(long, conflicts_with = "size")]
+    sweep: Option<Sweep>,
+    /// Element types, as `f32,bf16`; those of the suite by default
+    #[arg(long, value_delimiter = ',')]
+    dtype: Vec<DType>,
+    /// Attributes, as `groups=32,stride=2`
+    #[arg(long, value_delimiter = ',', value_parser = attribute)]
+    attr: Vec<(String, AttrValue)>,
+    /// Choose the blocks of matmul instead: searched on the first case, checked on all of them
+    #[arg(long, conflicts_with = "ops")]
+    blocks: bool,
+    /// Show the choices that are kept
+    #[arg(long, conflicts_with_all = ["ops", "case", "suite", "blocks"])]
+    cached: bool,
+    /// Threads
+    #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..=256))]
+    threads: u16,
+    /// Seconds after which no further trial of a race starts
+    #[arg(long, default_value_t = 3.0)]
+    seconds: f64,
+    /// Error rate of each race
+    #[arg(long, default_value_t = 0.01)]
+    alpha: f64,
+    /// Seconds to wait for a quiet machine before each race, at the most; 0 does not wait
+    #[arg(long, default_value_t = 5.0, value_name = "SECONDS", value_parser = settling)]
+    settle: f64,
+    /// A second a race
+    #[arg(long, visible_alias = "fast")]
+    quick: bool,
+    /// Measure although an answer is kept
+    #[arg(long)]
+    fresh: bool,
+    /// Write what was chosen to this file; the rest of it stays
+    #[arg(long, value_name = "FILE", default_value = "tuning.toml")]
+    out: PathBuf,
+    /// Print what the file has as source instead of a table
+    #[arg(long, value_enum)]
+    emit: Option<Language>,
+    /// Seed of inputs, layouts and orders
+    #[arg(long, default_value_t = DEFAULT_SEED)]
+    seed: u64,
+    #[command(flatten)]
+    store: StorePath,
+    #[command(flatten)]
+    shown: Shown,
+}
+
+const AFTER_HELP: &str = "\
+Every kernel that a call from a program could take is proven and raced against the best so far,
+which is at first the built-in choice. What wins is raced against the built-in choice once more,
+after all other cases; it is written to the file only if that race shows it again. The file is
+used with PROOFMARK_TUNING=tuning.toml, and by a program that calls proofmark_ops::tuning::set.
+
+  proofmark choose conv2d --size medium
+  proofmark choose --suite resnet-50 --threads 2
+  proofmark choose --blocks
+  proofmark choose --cached";
+
+impl Choose {
+    pub(crate) fn run(&self) -> Result<u8, Failure> {
+        let store = self.store.open()?;
+        if self.cached {
+            let kept = cached_tunings(&store)?;
+            let document = reports::kept_choices(&kept.choices, unix_seconds());
+            print_document(self.shown.format, &document)?;
+            return Ok(exit::PASS);
+        }
+        let (here, cap) = (here()?, cap()?);
+        let before = constants_in(&self.out, cap)?;
+        let request = ChooseRequest {
+            among: if self.blocks { Among::Blocks } else { Among::Kernels },
+            cases: self.cases(cap)?,
+            threads: usize::from(self.threads),
+            seconds: if self.quick { self.seconds.min(1.0) } else { self.seconds },
+            alpha: self.alpha,
+            quiet_seconds: self.settle,
+            seed: self.seed,
+            is_fresh: self.fresh,
+            cap,
+        };
+        let progress = Progress::new(self.shown.quiet);
+        let choices = choose(&here, &store, &progress, &request)?;
+        progress.finish();
+        let mut constants = before.clone();
+        choices.iter().for_each(|choice| constants.choose(choice));
+        let is_new = constants != before;
+        if is_new {
+            write_to(&self.out, &constants)?;
+        }
+        match self.emit {
+            Some(language) => print(&snippet(&constants, language.into()))?,
+            None => print_document(self.shown.format, &reports::choices(&choices))?,
+        }
+        if is_new && !self.shown.quiet {
+            let path = self.out.display();
+            say(&format!("choices are in {path}: use them with PROOFMARK_TUNING={path}"));
+        }
+        Ok(exit::PASS)
+    }
+
+    fn cases(&self, cap: Isa) -> Result<Vec<Case>, Failure> {
+        let is_by_name = self.suite.is_none() && self.size.is_none() && self.sweep.is_none();
+        let texts: Vec<&str> = match (&self.case[..], self.blocks && is_by_name) {
+            ([], true) => USUAL_PRODUCTS.to_vec(),
+            (given, _) => given.iter().map(String::as_str).collect(),
+        };
+        if !texts.is_empty() {
+            let parsed = texts.into_iter().map(str::parse::<Case>);
+            return Ok(parsed.collect::<Result<_, _>>().map_err(EngineError::from)?);
+        }
+        let ops = if self.blocks { vec!["matmul".to_owned()] } else { self.ops.clone() };
+        Ok(cases(&Request {
+            ops,
+            dtypes: self.dtype.clone(),
+            sweep: self.sweep.clone(),
+            size: self.size.clone(),
+            suite: self.suite.clone().unwrap_or_else(|| "smoke".to_owned()),
+            attrs: self.attr.clone(),
+            ..Request::of_cases(cap, shelf())
+        })?)
+    }
+}
