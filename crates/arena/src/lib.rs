@@ -30,6 +30,7 @@ mod channel;
 mod clock;
 mod crash;
 mod fault;
+mod heap;
 mod limits;
 mod nursery;
 mod operand;
@@ -44,6 +45,7 @@ mod wait;
 mod worker;
 
 pub use fault::Fault;
+pub use heap::{give_back_memory, keep_freed_memory};
 pub use limits::Limits;
 pub use operand::{OperandPlan, Stray, StrayPlace};
 pub use own_samples::Noted;

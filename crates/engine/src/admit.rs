@@ -2,7 +2,7 @@
 
 use crate::prove::rules;
 use crate::{Event, Listener, Roster};
-use proofmark_arena::Arena;
+use proofmark_arena::{Arena, give_back_memory};
 use proofmark_contract::Entry;
 use proofmark_gate::{Certificate, Depth, Proven, certify};
 use proofmark_schema::proof::Proof;
@@ -61,6 +61,7 @@ impl<'a> Admission<'a> {
             certify(self.arena, entry.op, who, dtype, &cases, &rules(Depth::Full))
         });
         let proven = certificate.prove(self.arena, entry.op, case, &rules(depth_for(entry, case)));
+        give_back_memory();
         if let Err(proof) = &proven {
             let (what, outcome) = (format!("{case} {who}"), proof.outcome);
             self.listener.hear(&Event::Judged { what, outcome });

@@ -19,7 +19,7 @@ use proofmark_store::{ItemEntry, RunWriter, Store};
 
 /// How much time each cell of a table is given.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Budget {
+pub(crate) enum Budget {
     /// A first look.
     Quick,
     /// The default.
@@ -27,11 +27,11 @@ enum Budget {
 }
 
 impl Budget {
-    fn of(plan: &Plan) -> Budget {
+    pub(crate) fn of(plan: &Plan) -> Budget {
         if plan.budget == "quick" { Budget::Quick } else { Budget::Standard }
     }
 
-    fn rules(self, seed: u64) -> RaceRules {
+    pub(crate) fn rules(self, seed: u64) -> RaceRules {
         match self {
             Budget::Quick => RaceRules::quick(seed),
             Budget::Standard => RaceRules::standard(seed),

@@ -1,26 +1,11 @@
 //! What is proven of whom: every op against every contender, from the proofs that were kept.
 
-use crate::{Certified, EngineError, Roster, ops};
+use crate::proofs::{Kept, hash, identity, read};
+use crate::{Roster, ops};
 use proofmark_peers::{PeerShelf, Status};
-use proofmark_schema::{ContenderId, DType, Family, Isa, Outcome};
+use proofmark_schema::{ContenderId, DType, Isa, Outcome};
 use proofmark_store::Store;
-use serde::{Deserialize, Serialize};
-use std::fs;
 use std::path::Path;
-
-/// The file in the store that keeps the last verdict of each contender.
-const FILE: &str = "proofs.json";
-
-/// A verdict over an op's portfolio, as it is kept.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-struct Kept {
-    op: String,
-    contender: ContenderId,
-    dtype: DType,
-    outcome: Outcome,
-    /// See [`identity`].
-    of: String,
-}
 
 /// What is known of a contender on an op for an element type.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -42,35 +27,6 @@ pub struct Covered {
     pub contender: ContenderId,
     /// Its state for each element type of the op.
     pub known: Vec<(DType, Known)>,
-}
-
-/// Keeps verdicts for [`coverage`], each in place of the last one of the same contender.
-///
-/// # Errors
-/// If the store cannot be written.
-pub fn keep_proofs(
-    store: &Store,
-    program: &Path,
-    shelf: &PeerShelf,
-    certified: &[Certified],
-) -> Result<(), EngineError> {
-    let program = hash(program);
-    let mut kept = read(store);
-    for one in certified {
-        let is_same = |old: &Kept| {
-            (old.op.as_str(), &old.contender, old.dtype) == (one.op, &one.contender, one.dtype)
-        };
-        kept.retain(|old| !is_same(old));
-        kept.push(Kept {
-            op: one.op.to_owned(),
-            contender: one.contender.clone(),
-            dtype: one.dtype,
-            outcome: one.outcome,
-            of: identity(&program, shelf, &one.contender),
-        });
-    }
-    let text = serde_json::to_vec_pretty(&kept).unwrap_or_default();
-    Ok(store.write_file(FILE, &text)?)
 }
 
 /// Every op against every kernel's best path and every peer.
@@ -103,27 +59,4 @@ pub fn coverage(store: &Store, program: &Path, shelf: &PeerShelf, cap: Isa) -> V
         }
     }
     all
-}
-
-/// What is kept; a file that cannot be read is as none.
-fn read(store: &Store) -> Vec<Kept> {
-    let text = store.read_file(FILE).ok().flatten();
-    text.and_then(|text| serde_json::from_slice(&text).ok()).unwrap_or_default()
-}
-
-/// What a verdict is about: this program, and the version of a peer that it opens.
-fn identity(program: &str, shelf: &PeerShelf, contender: &ContenderId) -> String {
-    let peer = (contender.family == Family::Peer)
-        .then(|| proofmark_peers::by_name(shelf, &contender.name))
-        .flatten();
-    let found = peer.and_then(|peer| proofmark_peers::find(peer, shelf));
-    match found.and_then(|found| found.version) {
-        Some(version) => format!("{program} {version}"),
-        None => program.to_owned(),
-    }
-}
-
-fn hash(program: &Path) -> String {
-    let bytes = fs::read(program).unwrap_or_default();
-    blake3::hash(&bytes).to_hex()[..16].to_owned()
 }

@@ -98,7 +98,7 @@ fn whole(runs: &[(Shard, String, Run)]) -> Plan {
         runs.iter().flat_map(|(_, _, run)| run.plan.items.iter().cloned()).collect();
     items.sort_by_key(|item| item.index);
     let mut plan = Plan { items, ..runs[0].2.plan.clone() };
-    plan.estimate_seconds = crate::plan::estimate(&plan);
+    crate::estimate::write(&mut plan);
     plan
 }
 
@@ -143,9 +143,10 @@ mod tests {
             budget: "quick".to_owned(),
             items: (0..6).map(item).collect(),
             absent: Vec::new(),
+            proof_seconds: 0.0,
             estimate_seconds: 0.0,
         };
-        plan.estimate_seconds = crate::plan::estimate(&plan);
+        crate::estimate::write(&mut plan);
         plan
     }
 

@@ -6,9 +6,6 @@ use proofmark_contract::{Entry, Role, check_case, complete_case};
 use proofmark_schema::plan::{Absence, Item, Plan};
 use proofmark_schema::{Cache, Case, DType, FORMAT_VERSION, Memory};
 
-/// Seconds of one examination of a case, and of the start of one worker: for estimates only.
-const EXAMINE_SECONDS: f64 = 0.05;
-
 /// Makes the plan of a request.
 ///
 /// # Errors
@@ -28,6 +25,7 @@ pub fn plan(request: &Request) -> Result<Plan, EngineError> {
         budget: if request.quick { "quick" } else { "standard" }.to_owned(),
         items: Vec::new(),
         absent: Vec::new(),
+        proof_seconds: 0.0,
         estimate_seconds: 0.0,
     };
     let unmatched = roster.unmatched(&entries);
@@ -58,7 +56,7 @@ pub fn plan(request: &Request) -> Result<Plan, EngineError> {
         });
         return Err(EngineError::Nothing(why));
     }
-    plan.estimate_seconds = estimate(&plan);
+    crate::estimate::write(&mut plan);
     Ok(plan)
 }
 
@@ -169,20 +167,4 @@ fn size_sweep(suite: &Suite, size: &str) -> Result<Sweep, EngineError> {
     })?;
     let axes = sizes.iter().map(|(name, &size)| (name.clone(), vec![size]));
     Ok(Sweep { axes: axes.collect() })
-}
-
-/// What the budgets allow, not what will be needed: an upper bound in most cases.
-pub(crate) fn estimate(plan: &Plan) -> f64 {
-    let race = if plan.budget == "quick" { 0.8 } else { 4.2 };
-    let mut portfolios = std::collections::BTreeSet::new();
-    let mut seconds = 0.0;
-    for item in &plan.items {
-        seconds += race + EXAMINE_SECONDS * item.field.len() as f64;
-        for who in &item.field {
-            if portfolios.insert((item.case.op.clone(), item.case.dtype, who.clone())) {
-                seconds += 20.0 * EXAMINE_SECONDS / 2.0;
-            }
-        }
-    }
-    seconds
 }

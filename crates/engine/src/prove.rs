@@ -1,14 +1,16 @@
 //! Proofs over whole portfolios, on all processors at once.
 
 use crate::jobs::run_all;
-use crate::{EngineError, Event, Listener, Roster, Shard, find_op};
+use crate::{EngineError, Event, Listener, ProofBook, Roster, Shard, find_op};
 use proofmark_arena::Arena;
 use proofmark_contract::{Entry, check_case, complete_case};
 use proofmark_gate::{Depth, Examiner, Rules, certify};
+use proofmark_ops::tuning::Settings;
 use proofmark_peers::{PeerShelf, Status};
 use proofmark_schema::proof::Proof;
 use proofmark_schema::{Case, ContenderId, DType, Isa, Outcome, Receipt};
 use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 /// What to prove.
 #[derive(Clone, Debug)]
@@ -27,6 +29,19 @@ pub struct ProveRequest {
     pub cap: Isa,
     /// Where peers are.
     pub shelf: PeerShelf,
+    /// What workers are tuned with.
+    pub tuned: Settings,
+    /// Only who has no proof in the book yet.
+    pub missing: bool,
+}
+
+/// What a request came to.
+#[derive(Clone, Debug)]
+pub struct Proved {
+    /// Those that were judged now, in order.
+    pub certified: Vec<Certified>,
+    /// How many had passed before and were not judged again.
+    pub skipped: usize,
 }
 
 /// A contender judged on an op's portfolio for an element type.
@@ -53,35 +68,69 @@ pub(crate) fn rules(seed: u64, threads: usize, siblings: Vec<ContenderId>, depth
     Rules { seed, threads, other_threads, siblings, depth }
 }
 
-/// Proves every admitted kernel on its op's portfolio.
+/// Proves every admitted kernel on its op's portfolio, and keeps each verdict in the book as soon
+/// as it is made. Of a shard, only its part: ops, contenders and element types are dealt out as
+/// cases are, whatever the book holds.
 ///
 /// # Errors
-/// If an op does not exist or nobody is admitted.
+/// If an op does not exist, nobody is admitted, or a verdict cannot be kept.
 pub fn prove(
     arena: &Arena,
     request: &ProveRequest,
+    shard: Shard,
+    book: &ProofBook<'_>,
     listener: &dyn Listener,
-) -> Result<Vec<Certified>, EngineError> {
-    prove_shard(arena, request, Shard::WHOLE, listener)
+) -> Result<Proved, EngineError> {
+    let (roster, mut jobs) = jobs(request, listener)?;
+    let chosen = shard.choose(&jobs.iter().map(text).collect());
+    jobs.retain(|job| chosen.contains(&text(job)));
+    let before = jobs.len();
+    if request.missing {
+        let passed = book.passed();
+        jobs.retain(|(entry, who, dtype)| {
+            !passed.iter().any(|one| one.is_about(entry.op.name(), who, *dtype))
+        });
+    }
+    let skipped = before - jobs.len();
+    // After a verdict that cannot be kept, the rest would be proven for nothing.
+    let is_stopped = AtomicBool::new(false);
+    let results = run_all(&jobs, |(entry, who, dtype)| {
+        if is_stopped.load(Ordering::Relaxed) {
+            return None;
+        }
+        let siblings = roster.siblings(entry, who);
+        let rules = rules(request.seed, request.threads, siblings, Depth::Full);
+        let certified = certify_one(arena, entry, who, *dtype, &rules);
+        let kept = book.keep(&certified);
+        is_stopped.fetch_or(kept.is_err(), Ordering::Relaxed);
+        let what = format!("{} {} {}", certified.op, who, dtype);
+        listener.hear(&Event::Judged { what, outcome: certified.outcome });
+        Some(kept.map(|()| certified))
+    });
+    let certified = results.into_iter().flatten().collect::<Result<_, _>>()?;
+    Ok(Proved { certified, skipped })
 }
 
-/// The same for one shard of it: ops, contenders and element types dealt out as cases are.
-///
-/// # Errors
-/// As for [`prove`].
-pub fn prove_shard(
-    arena: &Arena,
+/// A contender on an op's portfolio for an element type.
+type Job = (&'static Entry, ContenderId, DType);
+
+/// A job as shards deal it out.
+fn text((entry, who, dtype): &Job) -> String {
+    format!("{}:{dtype} {who}", entry.op.name())
+}
+
+/// Everybody whom a request admits.
+fn jobs(
     request: &ProveRequest,
-    shard: Shard,
     listener: &dyn Listener,
-) -> Result<Vec<Certified>, EngineError> {
+) -> Result<(Roster, Vec<Job>), EngineError> {
     let roster = Roster::new(&request.with, request.cap).with_peers(&request.shelf);
     let entries: Vec<&'static Entry> = if request.ops.is_empty() {
         crate::ops().to_vec()
     } else {
         request.ops.iter().map(|name| find_op(name)).collect::<Result<_, _>>()?
     };
-    let mut jobs: Vec<(&'static Entry, ContenderId, DType)> = Vec::new();
+    let mut jobs: Vec<Job> = Vec::new();
     let mut absent = BTreeMap::new();
     for entry in entries.iter().copied() {
         let kernels = roster.kernels(entry).into_iter().map(|(who, _, _)| who);
@@ -111,19 +160,7 @@ pub fn prove_shard(
     if jobs.is_empty() {
         return Err(EngineError::Nothing(format!("no kernel matches `{}`", request.with)));
     }
-    let text = |(entry, who, dtype): &(&'static Entry, ContenderId, DType)| {
-        format!("{}:{dtype} {who}", entry.op.name())
-    };
-    let chosen = shard.choose(&jobs.iter().map(text).collect());
-    jobs.retain(|job| chosen.contains(&text(job)));
-    Ok(run_all(&jobs, |(entry, who, dtype)| {
-        let siblings = roster.siblings(entry, who);
-        let rules = rules(request.seed, request.threads, siblings, Depth::Full);
-        let certified = certify_one(arena, entry, who, *dtype, &rules);
-        let what = format!("{} {} {}", certified.op, who, dtype);
-        listener.hear(&Event::Judged { what, outcome: certified.outcome });
-        certified
-    }))
+    Ok((roster, jobs))
 }
 
 fn certify_one(

@@ -169,7 +169,16 @@ fn plan(request: &ScaleRequest, threads: &[usize]) -> Result<(Plan, Vec<Absence>
     }
     let estimate_seconds = items.len() as f64 * if request.quick { 2.0 } else { 6.0 };
     let (budget, format, seed) = (BUDGET.to_owned(), FORMAT_VERSION, request.seed);
-    let plan = Plan { format, seed, budget, items, absent: absent.clone(), estimate_seconds };
+    let absent_too = absent.clone();
+    let plan = Plan {
+        format,
+        seed,
+        budget,
+        items,
+        absent: absent_too,
+        proof_seconds: 0.0,
+        estimate_seconds,
+    };
     Ok((plan, absent))
 }
 

@@ -41,7 +41,7 @@ impl Shard {
         let is_ours = |item: &&Item| chosen.contains(&case(item));
         let items: Vec<Item> = whole.items.iter().filter(is_ours).cloned().collect();
         let mut part = Plan { items, ..whole.clone() };
-        part.estimate_seconds = crate::plan::estimate(&part);
+        crate::estimate::write(&mut part);
         part
     }
 
@@ -107,6 +107,7 @@ mod tests {
             budget: "quick".to_owned(),
             items: (0..2 * cases).map(item).collect(),
             absent: Vec::new(),
+            proof_seconds: 0.0,
             estimate_seconds: 0.0,
         }
     }

@@ -2,7 +2,7 @@
 
 use crate::compare::{Measure, Score, score};
 use crate::refuse::{self, Judgement};
-use crate::stages::STAGES;
+use crate::stages::{Outline, STAGES};
 use crate::subject::{Outputs, Subject, values};
 use crate::{precision, sampling};
 use proofmark_arena::{Arena, Fault};
@@ -182,7 +182,13 @@ const KEPT: usize = 3;
 impl Examination<'_> {
     /// Whether only a few runs of each kind are affordable.
     pub(crate) fn is_sampled(&self) -> bool {
-        self.by.rules.depth == Depth::Sampled
+        self.outline().is_sampled()
+    }
+
+    /// What this examination is of.
+    pub(crate) fn outline(&self) -> Outline<'_> {
+        let (op, rules) = (self.by.op, &self.by.rules);
+        Outline { op, case: self.case, signature: self.signature, rules }
     }
 
     /// The seed of this stage's `n`-th filling.

@@ -8,6 +8,7 @@
 mod certificate;
 mod compare;
 mod examiner;
+mod expense;
 mod other_gates;
 mod precision;
 mod proven;
@@ -20,6 +21,7 @@ mod subject;
 pub use certificate::{Certificate, certify};
 pub use compare::{Score, score};
 pub use examiner::{Depth, Examiner, Rules, measure};
+pub use expense::{Expense, expense};
 pub use other_gates::{OTHER_GATES, OtherGate};
 pub use proven::{Entrant, Proven, Revealed, Seat, Unverified};
 pub use selftest::{CorrectResult, MutantResult, try_correct, try_mutant};

@@ -5,8 +5,9 @@
 use libtest_mimic::{Arguments, Failed, Trial};
 use proofmark_arena::Arena;
 use proofmark_contract::{Entry, check_case};
-use proofmark_gate::{Depth, Rules, certify};
+use proofmark_gate::{Depth, Rules, certify, expense};
 use proofmark_ops::OPS;
+use proofmark_schema::proof::Proof;
 use proofmark_schema::{Case, ContenderId, Isa, Outcome};
 
 fn main() {
@@ -82,7 +83,12 @@ fn is_proven(entry: &'static Entry, who: &ContenderId) -> Result<(), Failed> {
         }
         let certificate = certify(&arena(), entry.op, who, dtype, &cases, &rules());
         match certificate.outcome() {
-            Outcome::Proven => proven += 1,
+            Outcome::Proven => {
+                proven += 1;
+                let done = |proof: &&Proof| proof.outcome == Outcome::Proven;
+                let mut done = certificate.proofs().iter().filter(done);
+                done.try_for_each(|proof| is_counted(entry, proof))?;
+            }
             Outcome::Unsupported => {}
             outcome => {
                 let refusal = certificate.refused().and_then(|proof| proof.refusal.as_ref());
@@ -93,6 +99,17 @@ fn is_proven(entry: &'static Entry, who: &ContenderId) -> Result<(), Failed> {
         }
     }
     if proven == 0 { Err("no element type was proven".into()) } else { Ok(()) }
+}
+
+/// What estimates count beforehand is what the stages did; of the laws, some may not apply.
+fn is_counted(entry: &Entry, proof: &Proof) -> Result<(), Failed> {
+    let counted = expense(entry.op, &proof.case, &rules()).calls;
+    let checks: u64 = proof.stages.iter().map(|report| u64::from(report.checks)).sum();
+    let laws = entry.op.laws().len() as u64;
+    if (counted.saturating_sub(laws)..=counted).contains(&checks) {
+        return Ok(());
+    }
+    Err(format!("{}: {checks} checks, {counted} were counted before", proof.case).into())
 }
 
 fn does(entry: &Entry, who: &ContenderId, case: &Case) -> bool {

@@ -59,6 +59,9 @@ pub struct Plan {
     pub items: Vec<Item>,
     /// Who cannot enter, and why.
     pub absent: Vec<Absence>,
-    /// Estimated seconds.
+    /// Estimated seconds of proofs, among those of all.
+    #[serde(default)]
+    pub proof_seconds: f64,
+    /// Estimated seconds of all.
     pub estimate_seconds: f64,
 }

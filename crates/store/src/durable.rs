@@ -1,7 +1,7 @@
 //! Files that are wholly there or not at all, and reads that trust nothing.
 
 use crate::StoreError;
-use rustix::fs::{Mode, OFlags};
+use rustix::fs::{FlockOperation, Mode, OFlags};
 use std::fs::File;
 use std::io::{self, Read, Write};
 use std::path::Path;
@@ -63,11 +63,21 @@ pub(crate) fn write_synced(path: &Path, bytes: &[u8]) -> Result<File, StoreError
     Ok(file)
 }
 
+/// Waits until no other writer holds this file, and holds it as long as it stays open: to the end
+/// of the process at the most, however that ends.
+pub(crate) fn lock(path: &Path) -> Result<File, StoreError> {
+    let file = open_plain(path, OFlags::RDWR | OFlags::CREATE)?;
+    rustix::io::retry_on_intr(|| rustix::fs::flock(&file, FlockOperation::LockExclusive))
+        .map_err(io::Error::from)
+        .map_err(StoreError::io("lock", path))?;
+    Ok(file)
+}
+
 /// Puts a file in place: whoever looks sees the old bytes or the new ones, also after a crash.
 pub(crate) fn replace(directory: &Path, name: &str, bytes: &[u8]) -> Result<(), StoreError> {
     let path = directory.join(name);
     let fresh = directory.join(format!(".{name}.new"));
-    // Left over from a crash; the run's lock is held, so nobody else is writing it now.
+    // Left over from a crash; a lock is held, so nobody else is writing it now.
     match std::fs::remove_file(&fresh) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => {
             return Err(StoreError::io("remove", &fresh)(error));

@@ -52,6 +52,22 @@ impl Store {
         durable::replace(&self.root, name, bytes)
     }
 
+    /// Changes a small file beside the runs, whole or not at all. Whoever else would change it
+    /// waits meanwhile, so that no change undoes another.
+    ///
+    /// # Errors
+    /// If it cannot be read or written.
+    pub fn update_file(
+        &self,
+        name: &str,
+        change: impl FnOnce(Option<Vec<u8>>) -> Vec<u8>,
+    ) -> Result<(), StoreError> {
+        fs::create_dir_all(&self.root).map_err(StoreError::io("make", &self.root))?;
+        let _lock = durable::lock(&self.root.join(format!(".{name}.lock")))?;
+        let old = self.read_file(name)?;
+        durable::replace(&self.root, name, &change(old))
+    }
+
     /// Where the runs lie.
     pub fn runs(&self) -> PathBuf {
         self.root.join("runs")

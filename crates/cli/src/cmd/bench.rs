@@ -6,7 +6,9 @@ use crate::exit;
 use crate::output::{Failure, print_document, say};
 use crate::progress::Progress;
 use clap::Args;
-use proofmark_engine::{Request, SIZES, Shard, Store, Sweep, exit_severity, findings, plan};
+use proofmark_engine::{
+    Request, SIZES, Shard, Store, Sweep, at_this_pace, exit_severity, findings, plan,
+};
 use proofmark_report::reports;
 use proofmark_schema::{AttrValue, Cache, DType, Pages};
 
@@ -97,7 +99,8 @@ impl Bench {
             && let Some(plan) = &plan
         {
             let part = self.shard.map(|shard| shard.part(plan));
-            print_document(self.shown.format, &reports::plan(part.as_ref().unwrap_or(plan)))?;
+            let plan = at_this_pace(part.as_ref().unwrap_or(plan));
+            print_document(self.shown.format, &reports::plan(&plan))?;
             return Ok(exit::PASS);
         }
         let store = Store::open(&self.store.store).map_err(proofmark_engine::EngineError::from)?;

@@ -2,7 +2,7 @@
 
 use crate::exit;
 use crate::output::{Failure, env, say};
-use proofmark_engine::{Constants, facts, read_constants, write_constants};
+use proofmark_engine::{Constants, Settings, facts, read_constants, write_constants};
 use proofmark_schema::Isa;
 use std::path::Path;
 
@@ -17,6 +17,11 @@ pub(super) fn in_force() -> Result<Option<Constants>, Failure> {
         code: exit::USAGE,
     })?;
     Ok(Some(read_constants(&text)?))
+}
+
+/// What that file puts in force; nothing where there is none.
+pub(super) fn settings() -> Result<Settings, Failure> {
+    Ok(in_force()?.map(|constants| constants.settings()).transpose()?.unwrap_or_default())
 }
 
 /// What a file has of this machine; nothing where there is none, or it is of another machine.

@@ -31,7 +31,9 @@ pub(crate) mod worker;
 pub(crate) mod workload;
 
 use crate::output::{Failure, Format, env};
-use proofmark_engine::{Arena, Arm, EngineError, Here, PeerShelf, Shard, Store, isa_cap};
+use proofmark_engine::{
+    Arena, Arm, EngineError, Here, PeerShelf, Shard, Store, isa_cap, keep_freed_memory,
+};
 use proofmark_schema::Isa;
 
 /// This very program as a worker. Workers read tuned constants themselves; what is wrong with
@@ -46,6 +48,7 @@ fn here() -> Result<Here, Failure> {
 /// What every command that runs workers needs: workers are this very program.
 fn arena() -> Result<Arena, Failure> {
     let here = here()?;
+    keep_freed_memory();
     Ok(Arena::new(here.program, here.args.into_iter().map(Into::into).collect()))
 }
 

@@ -1,11 +1,11 @@
 //! `proofmark prove`: kernels through the gate.
 
-use super::{DEFAULT_SEED, Shown, StorePath, arena, cap, here, shard, shelf};
+use super::{DEFAULT_SEED, Shown, StorePath, arena, cap, constants, here, shard, shelf};
 use crate::exit;
 use crate::output::{Failure, print_document};
 use crate::progress::Progress;
 use clap::Args;
-use proofmark_engine::{Certified, ProveRequest, Shard, keep_proofs, prove_shard};
+use proofmark_engine::{Certified, ProofBook, ProveRequest, Shard, prove};
 use proofmark_report::reports::{self, ProveRow};
 use proofmark_schema::proof::Proof;
 use proofmark_schema::{DType, Outcome};
@@ -34,6 +34,10 @@ pub(crate) struct Prove {
     /// Only this part, as `1/4`: ops, contenders and element types are dealt out by their hash
     #[arg(long, value_name = "K/N", value_parser = shard)]
     shard: Option<Shard>,
+    /// Only who has no proof yet, by this program, seed and thread count: goes on where a command
+    /// was cut off
+    #[arg(long)]
+    missing: bool,
     #[command(flatten)]
     store: StorePath,
     #[command(flatten)]
@@ -50,15 +54,18 @@ impl Prove {
             threads: usize::from(self.threads),
             cap: cap()?,
             shelf: shelf(),
+            tuned: constants::settings()?,
+            missing: self.missing,
         };
+        let store = self.store.open()?;
+        let book = ProofBook::new(&store, &here()?.program, &request);
         let progress = Progress::new(self.shown.quiet);
         let shard = self.shard.unwrap_or(Shard::WHOLE);
-        let certified = prove_shard(&arena()?, &request, shard, &progress)?;
+        let proved = prove(&arena()?, &request, shard, &book, &progress)?;
         progress.finish();
-        keep_proofs(&self.store.open()?, &here()?.program, &request.shelf, &certified)?;
-        let rows: Vec<ProveRow> = certified.iter().filter_map(row).collect();
-        print_document(self.shown.format, &reports::prove(&rows))?;
-        Ok(exit::of_outcomes(certified.iter().map(|certified| certified.outcome)))
+        let rows: Vec<ProveRow> = proved.certified.iter().filter_map(row).collect();
+        print_document(self.shown.format, &reports::prove(&rows, proved.skipped))?;
+        Ok(exit::of_outcomes(proved.certified.iter().map(|certified| certified.outcome)))
     }
 }
 

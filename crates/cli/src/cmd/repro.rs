@@ -34,7 +34,7 @@ impl Repro {
         let threads = usize::from(self.threads);
         let proof = reproduce(&arena()?, &self.case, &self.with, self.seed, threads, cap()?)?;
         let rows: Vec<ProveRow> = ProveRow::of(&[&proof]).into_iter().collect();
-        print_document(self.format, &reports::prove(&rows))?;
+        print_document(self.format, &reports::prove(&rows, 0))?;
         Ok(exit::of_outcomes(std::iter::once(proof.outcome)))
     }
 }

@@ -37,10 +37,7 @@ impl Worker {
     }
 
     fn set_constants(&self) -> Result<(), Failure> {
-        let mut settings = match super::constants::in_force()? {
-            Some(constants) => constants.settings()?,
-            None => Default::default(),
-        };
+        let mut settings = super::constants::settings()?;
         settings.parts.retain(|(op, _)| self.tune.iter().all(|(own, _)| own != op));
         settings.parts.extend(self.tune.iter().cloned());
         settings.blocks = self.blocks.or(settings.blocks);

@@ -281,6 +281,7 @@ fn plan(
         budget: BUDGET.to_owned(),
         items: every.map(item).collect(),
         absent: Vec::new(),
+        proof_seconds: 0.0,
         estimate_seconds: cases.len() as f64,
     }
 }

@@ -151,6 +151,7 @@ impl<'a> Races<'a> {
             budget: BUDGET.to_owned(),
             items,
             absent: Vec::new(),
+            proof_seconds: 0.0,
             estimate_seconds: 0.0,
         };
         let mut writer = store.create(&id, &plan, facts)?;

@@ -1,5 +1,6 @@
 //! Stage B: guard pages on both sides, padded rows, every base offset.
 
+use super::Outline;
 use crate::examiner::Examination;
 use crate::subject::Setup;
 use proofmark_schema::proof::Refusal;
@@ -10,7 +11,7 @@ pub(crate) fn run(exam: &mut Examination<'_>) -> Result<(), Box<Refusal>> {
     let inputs = exam.fill(filling, 0);
     let filled = filling.describe(exam.signature);
     let limit = exam.limits.q_max;
-    for setup in setups(exam) {
+    for setup in setups(&exam.outline()) {
         exam.subject.arrange(setup).map_err(|fault| exam.fault(fault))?;
         let filled = format!("{filled}, {:?}, rows padded by {}", setup.placement, setup.padding);
         exam.judge(&inputs, &filled, limit)?;
@@ -20,7 +21,7 @@ pub(crate) fn run(exam: &mut Examination<'_>) -> Result<(), Box<Refusal>> {
 
 /// The placements to try. The one past the end names over-reads and over-writes by the byte, the
 /// one before the start likewise; shifted starts break whoever assumes alignment.
-fn setups(exam: &Examination<'_>) -> Vec<Setup> {
+pub(crate) fn setups(of: &Outline<'_>) -> Vec<Setup> {
     let at = |placement, padding| Setup { placement, padding };
     let mut setups = vec![
         at(Placement::EndFlush, 0),
@@ -28,14 +29,14 @@ fn setups(exam: &Examination<'_>) -> Vec<Setup> {
         at(Placement::EndFlush, 1),
         at(Placement::StartFlush, 17),
     ];
-    if exam.is_sampled() {
+    if of.is_sampled() {
         return setups;
     }
     setups.push(at(Placement::PageCrossing, 3));
-    let operands = exam.signature.operands();
+    let operands = of.signature.operands();
     let element = operands.iter().map(|operand| operand.dtype.size()).max().unwrap_or(1);
     // Large cases take a few offsets each; over the portfolio all are met.
-    let step = if exam.by.op.work(exam.case).flops > 1_000_000 { 5 } else { 1 };
+    let step = if of.op.work(of.case).flops > 1_000_000 { 5 } else { 1 };
     let shifts = (1..64 / element).step_by(step).map(|n| n * element);
     setups.extend(shifts.map(|bytes| at(Placement::Shifted(bytes), bytes % 3)));
     setups

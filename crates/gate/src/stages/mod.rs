@@ -2,16 +2,18 @@
 
 mod exact;
 mod laws;
-mod memory;
-mod reproducible;
+pub(crate) mod memory;
+pub(crate) mod reproducible;
 mod self_proof;
 mod shape;
-mod special;
-mod structured;
-mod trust;
+pub(crate) mod special;
+pub(crate) mod structured;
+pub(crate) mod trust;
 mod zero_mean;
 
-use crate::examiner::Examination;
+use crate::examiner::{Depth, Examination, Rules};
+use proofmark_contract::{Op, Signature};
+use proofmark_schema::Case;
 use proofmark_schema::proof::{Refusal, Stage};
 
 /// A stage: passes, or refuses.
@@ -30,3 +32,19 @@ pub(crate) const STAGES: &[(Stage, Run)] = &[
     (Stage::Trust, trust::run),
     (Stage::SelfProof, self_proof::run),
 ];
+
+/// What decides how many runs a stage makes, before there is a contender.
+#[derive(Clone, Copy)]
+pub(crate) struct Outline<'a> {
+    pub(crate) op: &'a dyn Op,
+    pub(crate) case: &'a Case,
+    pub(crate) signature: &'a Signature,
+    pub(crate) rules: &'a Rules,
+}
+
+impl Outline<'_> {
+    /// Whether only a few runs of each kind are affordable.
+    pub(crate) fn is_sampled(&self) -> bool {
+        self.rules.depth == Depth::Sampled
+    }
+}

@@ -7,7 +7,7 @@ use proofmark_schema::proof::Refusal;
 use proofmark_schema::{Outcome, Reproducibility};
 
 /// Runs compared with the first on the same inputs.
-const REPEATS: usize = 2;
+pub(crate) const REPEATS: usize = 2;
 
 pub(crate) fn run(exam: &mut Examination<'_>) -> Result<(), Box<Refusal>> {
     let filling = exam.portfolio.zero_mean.first().expect("a portfolio has zero-mean fills");

@@ -1,5 +1,6 @@
 //! Stage F: special values at every lane and in tails, under the op's own rules.
 
+use super::Outline;
 use crate::examiner::Examination;
 use crate::subject::Outputs;
 use proofmark_contract::{Specials, Values};
@@ -27,9 +28,7 @@ pub(crate) fn run(exam: &mut Examination<'_>) -> Result<(), Box<Refusal>> {
     }
     let filled = filling.describe(exam.signature);
     let mut inputs = exam.fill(filling, 0).as_ref().clone();
-    // What special values do was seen on the whole portfolio; here only where they do it is new.
-    let stride = if exam.is_sampled() { SAMPLED_STRIDE } else { 1 };
-    for (n, plant) in plants(exam, &specials).into_iter().step_by(stride).enumerate() {
+    for (n, plant) in plants(&exam.outline(), &specials).into_iter().enumerate() {
         let Plant { operand, position, value } = plant;
         let described = &exam.signature.operands()[operand];
         let planted = round_to(described.dtype, value);
@@ -54,39 +53,41 @@ fn flush_allowance(exam: &Examination<'_>) -> f64 {
     2f64.powi(dtype.min_exponent()) / dtype.smallest()
 }
 
-struct Plant {
+pub(crate) struct Plant {
     operand: usize,
     position: usize,
     value: f64,
 }
 
 /// Every value at a few positions drawn from the seed, the last among them, and NaN at each lane
-/// of a row where the case is cheap enough.
-fn plants(exam: &Examination<'_>, specials: &Specials) -> Vec<Plant> {
+/// of a row where the case is cheap enough; of a large case, a few of them.
+pub(crate) fn plants(of: &Outline<'_>, specials: &Specials) -> Vec<Plant> {
     let mut plants = Vec::new();
-    let is_cheap = exam.by.op.work(exam.case).flops < 200_000 && !exam.is_sampled();
+    let is_cheap = of.op.work(of.case).flops < 200_000 && !of.is_sampled();
     for &operand in &specials.operands {
-        let described = &exam.signature.operands()[operand];
+        let described = &of.signature.operands()[operand];
         let (len, cols) = (described.len(), described.layout().cols());
         if len == 0 {
             continue;
         }
         for (n, &value) in specials.values.iter().enumerate() {
-            let drawn = mix(exam.by.rules.seed, operand as u64, n as u64) as usize % len;
+            let drawn = mix(of.rules.seed, operand as u64, n as u64) as usize % len;
             let kept = if n % 3 == 0 { len - 1 } else { drawn };
             plants.push(Plant { operand, position: kept, value });
             if is_cheap {
-                let other = mix(exam.by.rules.seed, 91 + operand as u64, n as u64) as usize % len;
+                let other = mix(of.rules.seed, 91 + operand as u64, n as u64) as usize % len;
                 plants.push(Plant { operand, position: other, value });
             }
         }
         if is_cheap && specials.values.iter().any(|value| value.is_nan()) {
-            let row = mix(exam.by.rules.seed, 17, operand as u64) as usize % (len / cols);
+            let row = mix(of.rules.seed, 17, operand as u64) as usize % (len / cols);
             let lanes = (0..cols.min(LANES)).map(|lane| row * cols + lane);
             plants.extend(lanes.map(|position| Plant { operand, position, value: f64::NAN }));
         }
     }
-    plants
+    // What special values do was seen on the whole portfolio; here only where they do it is new.
+    let stride = if of.is_sampled() { SAMPLED_STRIDE } else { 1 };
+    plants.into_iter().step_by(stride).collect()
 }
 
 fn signs_of_zero(

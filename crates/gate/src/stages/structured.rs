@@ -1,16 +1,21 @@
 //! Stage E: offset, graded, cancelling, needle and other structured data.
 
+use super::Outline;
 use crate::examiner::Examination;
 use proofmark_schema::proof::Refusal;
 
 pub(crate) fn run(exam: &mut Examination<'_>) -> Result<(), Box<Refusal>> {
     let fillings = exam.portfolio.structured.clone();
     let limit = exam.structured_limit();
-    // A large case takes every third; the portfolio's small cases have met them all.
-    let step = if exam.is_sampled() { 3 } else { 1 };
-    for (n, filling) in fillings.iter().enumerate().step_by(step) {
+    for (n, filling) in fillings.iter().enumerate().step_by(step(&exam.outline())) {
         let inputs = exam.fill(filling, n as u64);
         exam.judge(&inputs, &filling.describe(exam.signature), limit)?;
     }
     Ok(())
+}
+
+/// Of how many fillings one is taken. A large case takes every third; the portfolio's small cases
+/// have met them all.
+pub(crate) fn step(of: &Outline<'_>) -> usize {
+    if of.is_sampled() { 3 } else { 1 }
 }

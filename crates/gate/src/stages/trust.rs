@@ -1,5 +1,6 @@
 //! Stage I: could this test have failed? A pass that proves nothing is MISTRUSTED.
 
+use super::Outline;
 use crate::compare::score;
 use crate::examiner::Examination;
 use proofmark_contract::Values;
@@ -19,18 +20,24 @@ pub(crate) fn run(exam: &mut Examination<'_>) -> Result<(), Box<Refusal>> {
     let filling = filling.expect("a portfolio has zero-mean fills");
     let inputs = exam.fill(&filling, 0);
     zeros_must_fail(exam, &inputs)?;
-    let samples = if exam.is_sampled() { 1 } else { SAMPLES };
-    for operand in 0..exam.signature.operands().len() {
-        let described = &exam.signature.operands()[operand];
+    for (operand, at) in changes(&exam.outline()) {
+        changes_must_show(exam, &inputs, operand, at)?;
+    }
+    Ok(())
+}
+
+/// The elements that are changed: a few of each operand that takes any reals.
+pub(crate) fn changes(of: &Outline<'_>) -> Vec<(usize, usize)> {
+    let samples = if of.is_sampled() { 1 } else { SAMPLES };
+    let mut changes = Vec::new();
+    for (operand, described) in of.signature.operands().iter().enumerate() {
         if !described.role.is_read() || described.is_empty() || described.only.is_some() {
             continue;
         }
-        for n in 0..samples {
-            let at = mix(exam.by.rules.seed, 301 + operand as u64, n) as usize % described.len();
-            changes_must_show(exam, &inputs, operand, at)?;
-        }
+        let at = |n| mix(of.rules.seed, 301 + operand as u64, n) as usize % described.len();
+        changes.extend((0..samples).map(|n| (operand, at(n))));
     }
-    Ok(())
+    changes
 }
 
 /// An output of zeros must not pass on the very data that the contender passed on.

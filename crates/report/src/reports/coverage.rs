@@ -37,7 +37,7 @@ pub fn coverage(rows: &[CoverageRow]) -> Document {
     let has = |word: &str| rows.iter().any(|row| row.states.iter().any(|(_, s)| s == word));
     if has("NOT_YET") {
         document.text("To prove what is not proven yet, or was changed since:");
-        document.command("proofmark prove --all --with 'native/* peer/*'");
+        document.command("proofmark prove --all --missing --with 'native/* peer/*'");
     }
     if has("ABSENT") {
         document.text("To get a peer that is absent:");

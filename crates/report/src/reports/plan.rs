@@ -3,7 +3,7 @@
 use crate::document::{Cell, Column, Document, Emphasis};
 use crate::plain::counted;
 use proofmark_schema::plan::{Absence, Item, Plan};
-use proofmark_schema::quantity::Nanos;
+use proofmark_schema::quantity::{Nanos, three_digits};
 use serde_json::json;
 
 const ITEM_COLUMNS: [Column; 5] = [
@@ -23,13 +23,28 @@ pub fn plan(plan: &Plan) -> Document {
     document.table("", &ITEM_COLUMNS, plan.items.iter().map(item).collect());
     document.table("absent", &ABSENT_COLUMNS, plan.absent.iter().map(absence).collect());
     document.text(format!(
-        "{}, budget {}, seed {}, about {}",
+        "{}, budget {}, seed {}",
         counted(plan.items.len(), "item"),
         plan.budget,
-        plan.seed,
-        Nanos(plan.estimate_seconds * 1e9)
+        plan.seed
+    ));
+    let races = plan.estimate_seconds - plan.proof_seconds;
+    document.text(format!(
+        "about {}: {} of proofs, {} of races",
+        long(plan.estimate_seconds),
+        long(plan.proof_seconds),
+        long(races)
     ));
     document
+}
+
+/// Seconds as people say them.
+fn long(seconds: f64) -> String {
+    match seconds {
+        ..100.0 => Nanos(seconds * 1e9).to_string(),
+        100.0..6000.0 => format!("{} min", three_digits(seconds / 60.0)),
+        _ => format!("{} h", three_digits(seconds / 3600.0)),
+    }
 }
 
 fn item(item: &Item) -> Vec<Cell> {
@@ -77,6 +92,7 @@ mod tests {
                 case: "matmul".to_owned(),
                 reason: "not installed".to_owned(),
             }],
+            proof_seconds: 0.5,
             estimate_seconds: 2.5,
         };
         let document = plan(&planned);
@@ -86,10 +102,17 @@ mod tests {
             "cold, 4k",
             "peer/pytorch",
             "not installed",
-            "1 item, budget quick, seed 7, about 2.50 s",
+            "1 item, budget quick, seed 7\n",
+            "about 2.50 s: 500 ms of proofs, 2.00 s of races",
         ] {
             assert!(text.contains(part), "{part} in\n{text}");
         }
         assert_eq!(document.data["items"][0]["case"], "matmul:f32[m=8]");
+        assert_eq!(document.data["proof_seconds"], 0.5);
+    }
+
+    #[test]
+    fn long_times_are_told_in_minutes_and_hours() {
+        assert_eq!([12.0, 240.0, 7200.0].map(long), ["12.0 s", "4.00 min", "2.00 h"]);
     }
 }

@@ -134,10 +134,14 @@ const COLUMNS: [Column; 11] = [
     Column::left("precision", 5),
 ];
 
-/// The document of proofs.
-pub fn prove(rows: &[ProveRow]) -> Document {
-    let mut document = Document::new("Proofs", json!({ "results": rows }), "results");
-    if rows.is_empty() {
+/// The document of proofs; `skipped` had passed before and were not judged again.
+pub fn prove(rows: &[ProveRow], skipped: usize) -> Document {
+    let mut data = json!({ "results": rows });
+    if skipped > 0 {
+        data["skipped"] = json!(skipped);
+    }
+    let mut document = Document::new("Proofs", data, "results");
+    if rows.is_empty() && skipped == 0 {
         document.text("Nothing was proved.");
     }
     document.table("", &COLUMNS, rows.iter().map(cells).collect());
@@ -155,6 +159,11 @@ pub fn prove(rows: &[ProveRow]) -> Document {
     let proven = rows.iter().filter(|row| row.outcome == Outcome::Proven).count();
     if !rows.is_empty() {
         document.text(format!("{proven} of {} proven", counted(rows.len(), "row")));
+    }
+    if skipped > 0 {
+        let before = counted(skipped, "row");
+        document
+            .text(format!("{before} passed before, by this program and seed: not judged again"));
     }
     document
 }
@@ -220,7 +229,7 @@ mod tests {
     #[test]
     fn results_have_exactly_the_agreed_names() {
         let row = ProveRow::of(&[&proof("native/simd@avx2"), &proof("native/simd@avx2")]).unwrap();
-        let data = prove(&[row]).data;
+        let data = prove(&[row], 0).data;
         let expected = json!({"results": [{
             "op": "matmul", "kernel": "simd", "isa": "avx2", "dtype": "f32", "outcome": "PROVEN",
             "cases": 2, "stages": {"A": 2, "D": 8}, "q_max": 1.5, "q_rms": 0.25,
@@ -233,7 +242,7 @@ mod tests {
     fn a_refusal_among_proofs_decides_and_is_told_in_full() {
         let row = ProveRow::of(&[&proof("native/simd@avx512"), &refused_proof()]).unwrap();
         assert_eq!(row.outcome, Outcome::Wrong);
-        let document = prove(&[row]);
+        let document = prove(&[row], 0);
         assert_eq!(document.data["results"][0]["repro"], "proofmark prove matmul --seed 7");
         assert_eq!(document.data["results"][0]["worst"]["q"], "inf");
         let text = (find("term").unwrap().render)(&document, &Style::default());
@@ -246,6 +255,14 @@ mod tests {
         ] {
             assert!(text.contains(part), "{part} in\n{text}");
         }
+    }
+
+    #[test]
+    fn who_passed_before_is_counted_and_not_called_proved_now() {
+        let document = prove(&[], 12);
+        assert_eq!(document.data, json!({"results": [], "skipped": 12}));
+        let text = (find("term").unwrap().render)(&document, &Style::default());
+        assert!(text.contains("12 rows passed before") && !text.contains("proven"), "{text}");
     }
 
     #[test]

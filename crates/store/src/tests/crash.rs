@@ -89,3 +89,36 @@ fn notes_are_kept_beside_the_items() {
     assert_eq!(run.notes, ["interrupted\nby \"the user\""]);
     assert_eq!(run.items, items(1));
 }
+
+#[test]
+fn changes_of_a_small_file_by_several_writers_are_all_there() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = Store::open(&folder.path().join("store")).unwrap();
+    const EACH: usize = 20;
+    let append = &|letter: u8| {
+        for _ in 0..EACH {
+            let add = |old: Option<Vec<u8>>| [old.unwrap_or_default(), vec![letter]].concat();
+            store.update_file("small", add).unwrap();
+        }
+    };
+    std::thread::scope(|scope| {
+        for &letter in b"abc" {
+            scope.spawn(move || append(letter));
+        }
+    });
+    let bytes = store.read_file("small").unwrap().unwrap();
+    for letter in b"abc" {
+        assert_eq!(bytes.iter().filter(|byte| *byte == letter).count(), EACH);
+    }
+}
+
+#[test]
+fn what_a_crash_left_of_a_change_is_in_nobodys_way() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = Store::open(folder.path()).unwrap();
+    store.update_file("small", |_| b"whole".to_vec()).unwrap();
+    fs::write(folder.path().join(".small.new"), b"ha").unwrap();
+    assert_eq!(store.read_file("small").unwrap().unwrap(), b"whole");
+    store.update_file("small", |old| [old.unwrap(), b"!".to_vec()].concat()).unwrap();
+    assert_eq!(store.read_file("small").unwrap().unwrap(), b"whole!");
+}

@@ -47,6 +47,7 @@ fn plan(items: u64) -> Plan {
         budget: "quick".to_owned(),
         items: (0..items).map(item).collect(),
         absent: Vec::new(),
+        proof_seconds: 0.5,
         estimate_seconds: 1.5,
     }
 }

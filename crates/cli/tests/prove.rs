@@ -1,0 +1,77 @@
+//! kill -9 in the middle of proofs: what was judged is kept, and `--missing` proves the rest.
+#![expect(clippy::disallowed_methods, reason = "a test starts the program")]
+
+use serde_json::Value;
+use std::collections::BTreeSet;
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::time::Duration;
+
+/// Ops whose proofs are short, and enough of them that a kill comes between.
+const OPS: [&str; 6] = ["add", "silu", "softmax", "rms_norm", "gelu", "layer_norm"];
+
+fn prove(store: &Path, more: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_proofmark"));
+    command.arg("prove").args(OPS).args(["--dtype", "f32", "--with", "native/simd native/scalar"]);
+    command.args(["--threads", "1", "--format", "json", "--store"]).arg(store).args(more);
+    command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    command
+}
+
+/// What a finished command judged, by op and kernel, and how many it did not judge again.
+fn judged(mut command: Command) -> (BTreeSet<(String, String)>, u64) {
+    let output = command.output().unwrap();
+    let talk = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert_eq!(output.status.code(), Some(0), "{talk}");
+    let document: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let word = |row: &Value, name: &str| row[name].as_str().unwrap().to_owned();
+    let rows = document["results"].as_array().unwrap().iter();
+    let rows = rows.map(|row| (word(row, "op"), word(row, "kernel"))).collect();
+    (rows, document["skipped"].as_u64().unwrap_or(0))
+}
+
+/// Who is proven in f32 as `list --coverage` tells it, by op and kernel.
+fn covered(store: &Path) -> BTreeSet<(String, String)> {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_proofmark"));
+    command.args(["list", "--coverage", "--format", "json", "--store"]).arg(store);
+    let output = command.output().unwrap();
+    let document: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let is_proven = |state: &Value| state["dtype"] == "f32" && state["state"] == "PROVEN";
+    let rows = document["coverage"].as_array().unwrap().iter();
+    let proven = rows.filter(|row| row["states"].as_array().unwrap().iter().any(is_proven));
+    let name = |row: &Value| {
+        let who = row["contender"].as_str().unwrap();
+        let kernel = who.strip_prefix("native/").unwrap().split('@').next().unwrap();
+        (row["op"].as_str().unwrap().to_owned(), kernel.to_owned())
+    };
+    proven.map(name).collect()
+}
+
+#[test]
+fn proofs_of_a_killed_command_are_kept_and_only_the_missing_are_made() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = folder.path().join("store");
+    let mut child = prove(&store, &[]).spawn().unwrap();
+    let kept = || std::fs::read_to_string(store.join("proofs.json")).unwrap_or_default();
+    while !kept().contains("PROVEN") {
+        assert!(child.try_wait().unwrap().is_none(), "it ended and kept nothing");
+        std::thread::sleep(Duration::from_millis(2));
+    }
+    child.kill().unwrap();
+    assert!(!child.wait().unwrap().success(), "it ended before it was killed");
+    let before = covered(&store);
+    let all: BTreeSet<(String, String)> = OPS
+        .iter()
+        .flat_map(|op| ["simd", "scalar"].map(|kernel| ((*op).to_owned(), kernel.to_owned())))
+        .collect();
+    assert!(!before.is_empty() && before.len() < all.len(), "{before:?}");
+    let (rest, skipped) = judged(prove(&store, &["--missing"]));
+    assert_eq!(skipped, before.len() as u64);
+    assert_eq!(rest, all.difference(&before).cloned().collect());
+    assert_eq!(covered(&store), all);
+    let (none, skipped) = judged(prove(&store, &["--missing"]));
+    assert_eq!((none.len(), skipped), (0, all.len() as u64));
+    // Another seed draws other inputs: nothing is proven on them yet.
+    let (again, skipped) = judged(prove(&store, &["--missing", "--seed", "3"]));
+    assert_eq!((again, skipped), (all, 0));
+}
