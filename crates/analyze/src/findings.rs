@@ -38,6 +38,7 @@ fn refusal(record: &Record) -> Option<Finding> {
         Outcome::Wrong | Outcome::Mistrusted => Severity::Incorrect,
         Outcome::Caught => Severity::Integrity,
         Outcome::Crashed | Outcome::TimedOut => Severity::Crashed,
+        Outcome::Broken => Severity::Environment,
         Outcome::Unsupported | Outcome::Absent | Outcome::Skipped | Outcome::Proven => {
             Severity::Note
         }
@@ -225,6 +226,7 @@ mod tests {
             (Outcome::Caught, Severity::Integrity),
             (Outcome::Crashed, Severity::Crashed),
             (Outcome::TimedOut, Severity::Crashed),
+            (Outcome::Broken, Severity::Environment),
             (Outcome::Unsupported, Severity::Note),
             (Outcome::Absent, Severity::Note),
             (Outcome::Skipped, Severity::Note),

@@ -136,7 +136,7 @@ fn seen(record: &Record, least: Option<u64>, spread: Option<f64>) -> Vec<(FlagKi
     if let Some(refusal) = &record.judged.proof().refusal {
         let kind = match refusal.outcome {
             Outcome::Wrong | Outcome::Mistrusted => FlagKind::Wrong,
-            Outcome::Crashed | Outcome::TimedOut => FlagKind::Failure,
+            Outcome::Crashed | Outcome::TimedOut | Outcome::Broken => FlagKind::Failure,
             Outcome::Caught => FlagKind::Impossible,
             _ => FlagKind::Missing,
         };

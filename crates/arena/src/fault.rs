@@ -10,6 +10,9 @@ pub enum Fault {
     /// The contender does not do the case.
     #[error("unsupported: {0}")]
     Unsupported(String),
+    /// The contender's library does not open, whatever the case.
+    #[error("broken: {0}")]
+    Broken(String),
     /// The kernel returned an error or panicked; the worker lives on.
     #[error("kernel failed: {0}")]
     Kernel(String),

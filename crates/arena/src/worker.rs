@@ -487,6 +487,7 @@ impl Worker {
     fn broken(&mut self, answer: &FromWorker) -> Fault {
         match answer {
             FromWorker::Unsupported { reason } => Fault::Unsupported(reason.clone()),
+            FromWorker::Broken { reason } => Fault::Broken(reason.clone()),
             FromWorker::Failed { reason } => Fault::Kernel(reason.clone()),
             _ => Fault::Died(self.end("answer to another question".to_owned())),
         }

@@ -50,7 +50,7 @@ pub(crate) fn of_outcomes(outcomes: impl Iterator<Item = Outcome>) -> u8 {
         Outcome::Wrong | Outcome::Mistrusted => INCORRECT,
         Outcome::Caught => INTEGRITY,
         Outcome::Crashed | Outcome::TimedOut => CRASHED,
-        Outcome::Absent | Outcome::Skipped => ENVIRONMENT,
+        Outcome::Absent | Outcome::Skipped | Outcome::Broken => ENVIRONMENT,
     };
     // A wrong kernel outranks a crashed one, which outranks the rest.
     let rank = |code: &u8| match *code {
@@ -72,6 +72,7 @@ mod tests {
         let outcomes = [Outcome::Proven, Outcome::Wrong, Outcome::Crashed, Outcome::Skipped];
         assert_eq!(of_outcomes(outcomes.into_iter()), INCORRECT);
         assert_eq!(of_outcomes([Outcome::Proven, Outcome::Unsupported].into_iter()), PASS);
+        assert_eq!(of_outcomes([Outcome::Unsupported, Outcome::Broken].into_iter()), ENVIRONMENT);
         assert_eq!(of_outcomes(std::iter::empty()), PASS);
     }
 }

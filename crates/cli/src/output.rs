@@ -6,6 +6,9 @@ use proofmark_engine::EngineError;
 use proofmark_report::{Document, Style};
 use std::io::{IsTerminal, Write};
 
+/// The path that stands for standard output.
+pub(crate) const STDOUT: &str = "-";
+
 /// How results are written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Format {

@@ -54,6 +54,7 @@ fn thread_counts_race_side_by_side_and_the_run_replays_and_is_traced() {
 
     let traced = run(&["trace", "latest", "--out", "t.json"]);
     assert_eq!(traced.status.code(), Some(0), "{}", talk(&traced));
+    assert!(out(&traced).is_empty() && talk(&traced).contains("are in t.json"), "{}", out(&traced));
     let text = std::fs::read_to_string(folder.path().join("t.json")).unwrap();
     holds_the_trace_event_format(&serde_json::from_str(&text).unwrap());
     let short = run(&["trace", "latest", "--out", "-", "--most", "1"]);
@@ -122,7 +123,8 @@ fn a_crossing_is_found_once_then_kept_and_its_constants_are_used() {
     let bench = [&bench[..], &["--settle", "0"]].concat();
     let with = |path: &str| proofmark(folder.path(), &bench, &[("PROOFMARK_TUNING", path)]);
     assert_eq!(with("good.toml").status.code(), Some(0), "{}", talk(&with("good.toml")));
-    for (path, words) in [("bad.toml", "`ad` has no constant"), ("none.toml", "cannot read")] {
+    for (path, words) in [("bad.toml", "`ad` has no tuned constant"), ("none.toml", "cannot read")]
+    {
         let output = with(path);
         assert_eq!(output.status.code(), Some(2), "{path}");
         assert!(talk(&output).contains(words) && talk(&output).contains("hint:"), "{path}");
@@ -130,7 +132,7 @@ fn a_crossing_is_found_once_then_kept_and_its_constants_are_used() {
 }
 
 #[test]
-fn a_kernel_and_blocks_are_chosen_once_then_kept_and_taken_from_the_file() {
+fn a_kernel_is_chosen_once_then_kept_and_blocks_are_taken_from_the_file() {
     let folder = tempfile::tempdir().unwrap();
     let run = |arguments: &[&str]| proofmark(folder.path(), arguments, &[]);
     let more = ["--settle", "0", "--seconds", "0.2", "--format", "json"];
@@ -149,16 +151,6 @@ fn a_kernel_and_blocks_are_chosen_once_then_kept_and_taken_from_the_file() {
     let replayed = run(&["replay", "latest"]);
     assert_eq!(replayed.status.code(), Some(0), "{}", out(&replayed));
 
-    let product = "matmul:f32[b=1,m=40,n=96,k=40]";
-    let blocks = run(&[&["choose", "--blocks", "--case", product], &more[..]].concat());
-    assert_eq!(blocks.status.code(), Some(0), "{}", talk(&blocks));
-    let blocks = json(&blocks)["choices"][0].clone();
-    let raced = blocks["search"].as_array().unwrap();
-    assert!(raced.iter().any(|it| it["option"].as_str().unwrap().contains("kc=128")), "{raced:?}");
-    assert_eq!(blocks["refused"].as_array().unwrap().len(), 0, "{blocks}");
-    let kept = json(&run(&["choose", "--cached", "--format", "json"]));
-    assert_eq!(kept["choices"].as_array().unwrap().len(), 2);
-
     let file = "format = 1\nmachine = \"m\"\nprocessor = \"p\"\nversion = \"0\"\ndate = \"d\"\n\
                 [blocks]\nkc = 64\nmc = 56\nnc = 64\ncase = \"c\"\nthreads = 1\nrun = \"r\"\n";
     std::fs::write(folder.path().join("blocks.toml"), file).unwrap();
@@ -167,6 +159,23 @@ fn a_kernel_and_blocks_are_chosen_once_then_kept_and_taken_from_the_file() {
     assert_eq!(proven.status.code(), Some(0), "{}", talk(&proven));
     let refused = run(&["choose", "--blocks", "--case", "softmax:f32[b=1,s=1,d=64]"]);
     assert!(talk(&refused).contains("give cases of matmul"), "{}", talk(&refused));
+}
+
+#[test]
+#[ignore = "a minute: every candidate is proven on the whole portfolio of matmul"]
+fn blocks_are_searched_proven_and_kept() {
+    let folder = tempfile::tempdir().unwrap();
+    let run = |arguments: &[&str]| proofmark(folder.path(), arguments, &[]);
+    let more = ["--settle", "0", "--seconds", "0.2", "--format", "json"];
+    let product = "matmul:f32[b=1,m=40,n=96,k=40]";
+    let blocks = run(&[&["choose", "--blocks", "--case", product], &more[..]].concat());
+    assert_eq!(blocks.status.code(), Some(0), "{}", talk(&blocks));
+    let blocks = json(&blocks)["choices"][0].clone();
+    let raced = blocks["search"].as_array().unwrap();
+    assert!(raced.iter().any(|it| it["option"].as_str().unwrap().contains("kc=128")), "{raced:?}");
+    assert_eq!(blocks["refused"].as_array().unwrap().len(), 0, "{blocks}");
+    let kept = json(&run(&["choose", "--cached", "--format", "json"]));
+    assert_eq!(kept["choices"].as_array().unwrap().len(), 1);
 }
 
 #[test]

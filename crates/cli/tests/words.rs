@@ -87,6 +87,98 @@ fn a_wrong_axis_sweep_attribute_or_isa_says_what_would_be_right() {
 }
 
 #[test]
+fn what_no_memory_holds_is_an_error_and_no_panic() {
+    let most = "18446744073709551615";
+    for (arguments, words) in [
+        (["softmax", &format!("b={most} s={most} d=8")], "axis `b`"),
+        (["matmul", "m=1099511627776 n=1099511627776 k=2"], "sizes multiplied"),
+        (["lstm", "t=1 b=1 i=1 h=1099511627776"], "sizes multiplied"),
+    ] {
+        let [op, sweep] = arguments;
+        let output = proofmark(&["bench", op, "--sweep", sweep, "--dry-run"]);
+        assert_eq!(output.status.code(), Some(2), "{op} {sweep}: {}", talk(&output));
+        assert!(talk(&output).contains(words), "{op} {sweep}: {}", talk(&output));
+    }
+    let case = "softmax:f32[b=1,s=1,d=999999999999]";
+    let sweep = ["bench", "softmax", "--dtype", "f32", "--sweep", "b=1 s=1 d=999999999999"];
+    let others = [
+        &["repro", case, "--with", "native/simd"][..],
+        &["compare", "native/simd", "native/scalar", "--case", case],
+    ];
+    for arguments in [&[&sweep[..], &["--dry-run"]].concat()[..], &sweep].iter().chain(&others) {
+        let output = proofmark(arguments);
+        assert_eq!(output.status.code(), Some(6), "{arguments:?}: {}", talk(&output));
+        let told = talk(&output);
+        assert!(told.contains("needs about 24 TB") && told.contains("are free"), "{told}");
+        assert!(told.contains("hint: "), "{told}");
+    }
+    // Beside a case that fits it is left out, and why is told.
+    let sweep = ["bench", "softmax", "--dtype", "f32", "--sweep", "b=1 s=1 d=8,999999999999"];
+    let output = proofmark(&[&sweep[..], &["--dry-run", "--format", "json"]].concat());
+    assert_eq!(output.status.code(), Some(0), "{}", talk(&output));
+    let plan: Value = serde_json::from_str(&out(&output)).unwrap();
+    assert_eq!(plan["items"].as_array().unwrap().len(), 1, "{plan:#}");
+    assert!(out(&output).contains("needs about 24 TB"), "{plan:#}");
+}
+
+#[test]
+fn a_name_that_nobody_has_is_an_error_also_beside_others() {
+    let bench = ["bench", "add", "--dry-run", "--with"];
+    let scale = ["scale", "add", "--quick", "--with"];
+    let prove = ["prove", "add", "--dtype", "f32", "--with"];
+    let repro = ["repro", "add:f32[b=1,s=1,d=8]", "--with"];
+    for (command, with, near) in [
+        (&bench[..], "native/simd native/smid", "native/simd"),
+        (&bench, "native/*,peer/opnblas", "peer/openblas"),
+        (&bench, "native/simd native/simd@avx3", "native/simd"),
+        (&scale, "native/parallel native/paralel", "native/parallel"),
+        (&prove, "native/scalar native/smid", "native/simd"),
+        (&repro, "mutant/tail_droped", "mutant/tail_dropped"),
+        (&repro, "plugin/openblas", "peer/openblas"),
+    ] {
+        let output = proofmark(&[command, &[with]].concat());
+        assert_eq!(output.status.code(), Some(2), "{command:?} {with}: {}", talk(&output));
+        let told = talk(&output);
+        assert!(told.contains(&format!("did you mean `{near}`?")), "{command:?} {with}: {told}");
+    }
+    // A star that matches nobody, a peer that is not here and a path that no machine has all are
+    // no slips.
+    let folder = tempfile::tempdir().unwrap();
+    let shelf = [("PROOFMARK_PEERS", folder.path().to_str().unwrap())];
+    for with in ["native/simd peer/zz*", "native/simd peer/jax", "native/simd native/simd@avx512"] {
+        let output = with_environment(&[&bench[..], &[with]].concat(), &shelf);
+        assert_eq!(output.status.code(), Some(0), "{with}: {}", talk(&output));
+    }
+}
+
+#[test]
+fn empty_and_impossible_arguments_are_refused() {
+    let arms = ["native/simd", "native/scalar"];
+    let case = ["--case", "add:f32[b=1,s=1,d=8]"];
+    let compare =
+        |more: [&'static str; 2]| [&["compare"], &arms[..], &case[..], &more[..]].concat();
+    for arguments in [
+        vec!["bench", "add", "--dry-run", "--sweep", ""],
+        compare(["--seconds", "nan"]),
+        compare(["--seconds", "inf"]),
+        compare(["--seconds", "0"]),
+        compare(["--seconds=-1", "--quiet"]),
+        compare(["--alpha", "0"]),
+        vec!["check", "--seconds", "nan"],
+        vec!["tune", "add", "--alpha", "0"],
+        vec!["tune", "add", "--seconds", "inf"],
+        vec!["scale", "add", "--settle", "nan"],
+        vec!["selftest", "timing", "--seconds", "0"],
+        vec!["baseline", "save", ""],
+    ] {
+        let folder = tempfile::tempdir().unwrap();
+        let store = folder.path().join("store");
+        let output = with_environment(&arguments, &[("PROOFMARK_STORE", store.to_str().unwrap())]);
+        assert_eq!(output.status.code(), Some(2), "{arguments:?}: {}", talk(&output));
+    }
+}
+
+#[test]
 fn a_dry_run_prints_the_plan_and_runs_nothing() {
     let folder = tempfile::tempdir().unwrap();
     let output = tiny(folder.path(), &["--dry-run"]);

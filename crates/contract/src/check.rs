@@ -4,6 +4,13 @@ use crate::{Attribute, AttributeKind, Op, Signature};
 use proofmark_schema::wire::MAX_OPERANDS;
 use proofmark_schema::{AttrValue, Case, DType};
 
+/// Greatest size of one axis.
+pub const MOST_OF_AXIS: u64 = 1 << 40;
+
+/// Greatest product of sizes: attention over 131,072 positions of a large model is a quarter of
+/// it, and what ops make of it (bytes, flops) stays far within 64 bits.
+pub const MOST_OF_SIZES: u64 = 1 << 52;
+
 /// Why a case does not fit its op.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum BadCase {
@@ -52,6 +59,17 @@ pub enum BadCase {
         /// All element types of the op.
         known: String,
     },
+    /// An axis is longer than any memory.
+    #[error("axis `{axis}` is {size}: at most {MOST_OF_AXIS} (2^40)")]
+    LongAxis {
+        /// The axis.
+        axis: String,
+        /// Its size.
+        size: u64,
+    },
+    /// Axes and attributes together are more than any computer computes.
+    #[error("its sizes multiplied are over {MOST_OF_SIZES} (2^52): make axes smaller")]
+    TooLarge,
     /// Axes or attributes make no sense together.
     #[error("{0}")]
     Contradiction(String),
@@ -80,6 +98,11 @@ pub fn check_case(op: &dyn Op, case: &Case) -> Result<Signature, BadCase> {
             return Err(BadCase::MissingAxis { axis: axis.name.to_owned(), known: known() });
         }
     }
+    // Before any op multiplies sizes, so that none of them has to look for overflow.
+    if let Some((axis, size)) = case.axes.iter().find(|(_, size)| *size > MOST_OF_AXIS) {
+        return Err(BadCase::LongAxis { axis: axis.clone(), size: *size });
+    }
+    check_sizes(case.axes.iter().map(|(_, size)| *size))?;
     for (name, value) in &case.attrs {
         let attribute = op.attributes().iter().find(|attribute| attribute.name == name);
         let attribute = attribute.ok_or_else(|| BadCase::UnknownAttribute {
@@ -93,7 +116,24 @@ pub fn check_case(op: &dyn Op, case: &Case) -> Result<Signature, BadCase> {
         let message = format!("{} operands, at most {MAX_OPERANDS}", signature.operands().len());
         return Err(BadCase::Contradiction(message));
     }
+    // Attributes, such as the taps of a convolution, make operands larger than axes alone do.
+    for operand in signature.operands() {
+        check_sizes(operand.shape.iter().map(|&size| size as u64))?;
+    }
     Ok(signature)
+}
+
+/// Whether sizes can be multiplied without harm, each that is 0 taken for 1. An op whose work
+/// grows with more than its axes multiplied calls it in its signature.
+///
+/// # Errors
+/// If the product is over [`MOST_OF_SIZES`].
+pub fn check_sizes(sizes: impl IntoIterator<Item = u64>) -> Result<(), BadCase> {
+    let product = sizes.into_iter().try_fold(1u64, |so_far, size| so_far.checked_mul(size.max(1)));
+    match product {
+        Some(product) if product <= MOST_OF_SIZES => Ok(()),
+        _ => Err(BadCase::TooLarge),
+    }
 }
 
 /// The case with its axes in the op's order and missing ones at their defaults.

@@ -17,7 +17,7 @@ mod portfolio;
 mod values;
 
 pub use call::{Call, KernelError};
-pub use check::{BadCase, check_case, complete_case};
+pub use check::{BadCase, MOST_OF_AXIS, MOST_OF_SIZES, check_case, check_sizes, complete_case};
 pub use entry::{Entry, Mutant, find};
 pub use kernel::{Kernel, Unsupported};
 pub use law::{Law, Observed};

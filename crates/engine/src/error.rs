@@ -61,6 +61,14 @@ pub enum EngineError {
         /// How to get it.
         hint: String,
     },
+    /// A peer's library does not open.
+    #[error("BROKEN: the library of peer/{name} cannot be used: {why}")]
+    BrokenPeer {
+        /// Its name.
+        name: String,
+        /// Why.
+        why: String,
+    },
     /// A sweep cannot be read.
     #[error("`{part}` is not a sweep: {expected}")]
     Sweep {
@@ -105,6 +113,14 @@ pub enum EngineError {
         name: String,
         /// A name near to it.
         nearest: Option<String>,
+    },
+    /// A case does not fit the memory that is free.
+    #[error("{case} {sizes}")]
+    NoRoom {
+        /// The case.
+        case: String,
+        /// What it needs and what there is, in words.
+        sizes: String,
     },
     /// Nothing is left to run.
     #[error("nothing to run: {0}")]
@@ -290,6 +306,11 @@ impl EngineError {
             }
             EngineError::UnknownPeer { known, .. } => Some(format!("peers: {known}")),
             EngineError::AbsentPeer { hint, .. } => Some(hint.clone()),
+            EngineError::BrokenPeer { .. } => Some(
+                "give a shared library for this machine that has the interface of \
+                 `plugins/proofmark_peer.h`, or of the peer it stands for"
+                    .to_owned(),
+            ),
             EngineError::Sweep { .. } => {
                 Some("write `--sweep 'b=16,32 s=256:2048:*2 d=768'`".to_owned())
             }
@@ -301,6 +322,9 @@ impl EngineError {
             }
             EngineError::Case { .. } => {
                 Some("`proofmark list ops` shows axes, attributes and element types".to_owned())
+            }
+            EngineError::NoRoom { .. } => {
+                Some("make its axes smaller, or run it on a machine with more memory".to_owned())
             }
             EngineError::Nothing(_) => Some(
                 "`proofmark peers` shows which peers are here, `proofmark list ops` axes, \
@@ -414,10 +438,15 @@ impl EngineError {
     /// What was wrong with the world; `None` where the command was.
     pub fn severity(&self) -> Option<Severity> {
         match self {
-            EngineError::Store(StoreError::Changed { .. }) => Some(Severity::Integrity),
+            EngineError::Store(StoreError::Changed { .. } | StoreError::Altered { .. }) => {
+                Some(Severity::Integrity)
+            }
+            EngineError::Store(StoreError::BadName(_) | StoreError::Renamed { .. }) => None,
             EngineError::Build { .. } | EngineError::NoGreeting { .. } => Some(Severity::Crashed),
             EngineError::Store(_)
             | EngineError::AbsentPeer { .. }
+            | EngineError::BrokenPeer { .. }
+            | EngineError::NoRoom { .. }
             | EngineError::Suite { .. }
             | EngineError::Sampling(_)
             | EngineError::Perf(_)

@@ -1,5 +1,6 @@
 //! From a request to a plan: every case with its field, before anything runs.
 
+use crate::room::lacking;
 use crate::workload::Wanted;
 use crate::{EngineError, Request, Roster, Suite, Sweep, find_op, ops, workload};
 use proofmark_contract::{Entry, Role, check_case, complete_case};
@@ -19,6 +20,7 @@ pub fn plan(request: &Request) -> Result<Plan, EngineError> {
         }
     }
     let roster = Roster::new(&request.with, request.cap).with_peers(&request.shelf);
+    roster.check(&entries)?;
     let mut plan = Plan {
         format: FORMAT_VERSION,
         seed: request.seed,
@@ -40,7 +42,14 @@ pub fn plan(request: &Request) -> Result<Plan, EngineError> {
         };
         plan.absent.push(Absence { contender: pattern, case: "any".to_owned(), reason });
     }
+    let (free_bytes, mut no_room) = (proofmark_machine::load().available_bytes, None);
     for wanted in cases {
+        if let Some(sizes) = lacking(wanted.entry, &wanted.case, free_bytes) {
+            let (contender, case) = ("any".to_owned(), wanted.case.to_string());
+            plan.absent.push(Absence { contender, case: case.clone(), reason: sizes.clone() });
+            no_room.get_or_insert(EngineError::NoRoom { case, sizes });
+            continue;
+        }
         for memory in memories(&mut plan, request, wanted.entry, &wanted.case) {
             for &threads in &request.threads {
                 add_item(&mut plan, &roster, &wanted, threads, memory);
@@ -49,6 +58,9 @@ pub fn plan(request: &Request) -> Result<Plan, EngineError> {
     }
     if let (true, Some(pattern)) = (plan.items.is_empty(), unmatched.first()) {
         return Err(roster.why_unmatched(pattern, &entries));
+    }
+    if let (true, Some(error)) = (plan.items.is_empty(), no_room) {
+        return Err(error);
     }
     if plan.items.is_empty() {
         let why = plan.absent.first().map_or("no case".to_owned(), |absence| {

@@ -130,6 +130,7 @@ fn jobs(
     } else {
         request.ops.iter().map(|name| find_op(name)).collect::<Result<_, _>>()?
     };
+    roster.check(&entries)?;
     let mut jobs: Vec<Job> = Vec::new();
     let mut absent = BTreeMap::new();
     for entry in entries.iter().copied() {
@@ -199,6 +200,7 @@ pub fn reproduce(
     let case = complete_case(entry.op, &case);
     check_case(entry.op, &case)
         .map_err(|reason| EngineError::Case { case: case.to_string(), reason })?;
+    crate::room::check_room(entry, &case, proofmark_machine::load().available_bytes)?;
     let siblings = Roster::new("*@*", cap).siblings(entry, who);
     let depth = crate::admit::depth_for(entry, &case);
     let rules = rules(seed, threads, siblings, depth);

@@ -42,8 +42,24 @@ pub fn check_contender(
                 known: names.join(", "),
             })
         }
-        _ => Ok(()),
+        Family::Native => Ok(()),
+        Family::Mutant if entry.mutant(&who.name).is_some() => Ok(()),
+        Family::Mutant => {
+            let names: Vec<&str> = entry.mutants.iter().map(|mutant| mutant.name).collect();
+            Err(unknown(who, nearest(&who.name, &names).map(ContenderId::mutant)))
+        }
+        // What users register is a peer.
+        Family::Plugin => {
+            let peers = proofmark_peers::all(shelf);
+            let names: Vec<&str> = peers.iter().map(|peer| peer.name()).collect();
+            Err(unknown(who, nearest(&who.name, &names).map(ContenderId::peer)))
+        }
     }
+}
+
+fn unknown(who: &ContenderId, nearest: Option<ContenderId>) -> EngineError {
+    let nearest = nearest.map(|near| near.to_string());
+    EngineError::UnknownContender { pattern: who.to_string(), is_elsewhere: false, nearest }
 }
 
 /// Operations of a case up to which the scalar path enters without being named.
@@ -89,6 +105,29 @@ impl Roster {
         self.patterns.iter().filter(|pattern| !matches(pattern)).cloned().collect()
     }
 
+    /// Whether every name is somebody's: a star may match nobody, and a peer may be absent or have
+    /// none of these ops, but a name that nobody has is a slip of the pen.
+    ///
+    /// # Errors
+    /// The first such name, with the nearest.
+    pub fn check(&self, entries: &[&'static Entry]) -> Result<(), EngineError> {
+        let is_slip = |pattern: &&String| {
+            let is_peer = |&(peer, _): &(&dyn Peer, Status)| peer_id(peer).to_string() == **pattern;
+            let (name, isa) = pattern.split_once('@').unwrap_or((pattern, "*"));
+            // A path that this processor lacks is none.
+            let has_path = |kernel: &&'static dyn Kernel| {
+                format!("{}/{}", Family::Native.name(), kernel.name()) == name
+                    && kernel.isas().iter().any(|has| is_match(isa, has.name()))
+            };
+            let mut kernels = entries.iter().flat_map(|entry| entry.kernels);
+            !name.contains('*') && !self.peers.iter().any(is_peer) && !kernels.any(has_path)
+        };
+        match self.patterns.iter().find(is_slip) {
+            Some(pattern) => Err(self.why_unmatched(pattern, entries)),
+            None => Ok(()),
+        }
+    }
+
     /// Why a pattern matches nobody: the nearest name, unless it is a peer without these ops.
     pub fn why_unmatched(&self, pattern: &str, entries: &[&'static Entry]) -> EngineError {
         let kernels = entries.iter().flat_map(|entry| entry.kernels);
@@ -98,7 +137,8 @@ impl Roster {
         known.sort_unstable();
         known.dedup();
         let names: Vec<&str> = known.iter().map(String::as_str).collect();
-        let near = nearest(pattern, &names);
+        // A path that no kernel has is a slip in the path, not in the name.
+        let near = nearest(pattern.split('@').next().unwrap_or(pattern), &names);
         EngineError::UnknownContender {
             pattern: pattern.to_owned(),
             is_elsewhere: near == Some(pattern),

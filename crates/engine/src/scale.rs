@@ -136,6 +136,7 @@ fn plan(request: &ScaleRequest, threads: &[usize]) -> Result<(Plan, Vec<Absence>
     let (mut items, mut absent) = (Vec::new(), Vec::new());
     let cases = checked(&request.cases, request.memory.cache)?;
     let entries: Vec<&'static Entry> = cases.iter().map(|(entry, _)| *entry).collect();
+    roster.check(&entries)?;
     for contender in roster.unmatched(&entries) {
         let reason = "no contender has this name: see `proofmark list`".to_owned();
         absent.push(Absence { contender, case: "any".to_owned(), reason });

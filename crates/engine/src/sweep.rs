@@ -37,6 +37,10 @@ impl FromStr for Sweep {
     type Err = EngineError;
 
     fn from_str(text: &str) -> Result<Sweep, EngineError> {
+        if text.trim().is_empty() {
+            let expected = "it is empty; leave it out, or write `axis=sizes`";
+            return Err(EngineError::Sweep { part: text.to_owned(), expected });
+        }
         let mut sweep = Sweep::default();
         let mut count = 1usize;
         for part in text.split_whitespace() {
@@ -127,6 +131,8 @@ mod tests {
     #[test]
     fn nonsense_is_refused_without_panic_or_hang() {
         for text in [
+            "",
+            " ",
             "d",
             "d=",
             "=3",

@@ -27,6 +27,7 @@ pub(crate) fn of_fault(
     let of = |outcome, reason| by.refusal(case, outcome, stage, reason);
     match fault {
         Fault::Unsupported(reason) => of(Outcome::Unsupported, reason),
+        Fault::Broken(reason) => of(Outcome::Broken, reason),
         Fault::Kernel(reason) => of(Outcome::Crashed, format!("the call failed: {reason}")),
         Fault::World(reason) => of(Outcome::Skipped, format!("the environment failed: {reason}")),
         Fault::Died(crash) | Fault::TimedOut(crash) => {

@@ -94,15 +94,17 @@ pub(crate) fn accounted_for(
 
 /// What bringing results home may take: a way into the library and back, and a copy.
 const HOME_NS: u64 = 2_000;
-/// Empty calls that a homecoming may take: a library under an interpreter enters it several times.
-const HOME_CALLS: f64 = 50.0;
+/// Empty calls that a homecoming may take, and their time at the most: interpreters take long.
+const HOME_CALLS: f64 = 1000.0;
+const HOME_CALLS_NS: u64 = 50_000;
 /// Bytes that are copied within the caches, at 10 GB/s at the least; more at 1 GB/s.
 const NEAR_BYTES: u64 = 1 << 18;
 
 /// Nanoseconds in which so many bytes of results are copied from a library's own memory.
 pub(crate) fn homecoming(bytes: u64, empty_call_ns: Option<f64>) -> u64 {
     let copy = bytes.min(NEAR_BYTES) / 10 + bytes.saturating_sub(NEAR_BYTES);
-    HOME_NS + copy + (HOME_CALLS * empty_call_ns.unwrap_or(0.0)) as u64
+    let way = (HOME_CALLS * empty_call_ns.unwrap_or(0.0)) as u64;
+    HOME_NS + copy + way.min(HOME_CALLS_NS)
 }
 
 /// The least that each arm's results took to come home in a trial, after the clock had stopped.

@@ -285,6 +285,7 @@ fn a_copy_home_is_allowed_at_any_size_and_an_interpreter_its_way() {
     assert!(race_of(&arms, steady, &RaceRules::quick(1)).0.is_ok());
     assert_eq!(homecoming(0, None), 2_000);
     assert_eq!(homecoming(1 << 18, None), 2_000 + (1 << 18) / 10);
+    assert_eq!(homecoming(0, Some(30.0)), 32_000);
     assert_eq!(homecoming(1 << 28, Some(1_000.0)), 52_000 + (1 << 18) / 10 + (1 << 28) - (1 << 18));
 }
 

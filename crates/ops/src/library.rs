@@ -1,7 +1,7 @@
 //! The library's door: ops on plain slices, without the tool.
 //!
-//! Picks the kernel that tuning chose for the case, else the first that does it, on the best path of
-//! this processor.
+//! Picks the kernel that tuning chose for the case, else the first that does it, on the best path
+//! of this processor.
 
 use crate::blocks::slices::with_tensors;
 pub use crate::blocks::slices::{Slice, SliceMut};

@@ -4,11 +4,11 @@
 
 use libtest_mimic::{Arguments, Failed, Trial};
 use proofmark_arena::Arena;
-use proofmark_contract::{Entry, check_case};
+use proofmark_contract::{AttributeKind, Entry, MOST_OF_AXIS, Op, check_case, complete_case};
 use proofmark_gate::{Depth, Rules, certify, expense};
 use proofmark_ops::OPS;
 use proofmark_schema::proof::Proof;
-use proofmark_schema::{Case, ContenderId, Isa, Outcome};
+use proofmark_schema::{AttrValue, Case, ContenderId, Isa, Outcome};
 
 fn main() {
     let arguments: Vec<String> = std::env::args().collect();
@@ -22,6 +22,7 @@ fn main() {
     for &entry in OPS {
         let op = entry.op.name();
         trials.push(Trial::test(format!("{op}::cases_print_parse_and_fit"), || cases_fit(entry)));
+        trials.push(Trial::test(format!("{op}::absurd_sizes_are_refused"), || refuses(entry)));
         trials.push(Trial::test(format!("{op}::has_enough_mutants"), || has_mutants(entry)));
         for &kernel in entry.kernels {
             for &isa in kernel.isas().iter().filter(|isa| proofmark_simd::available(**isa)) {
@@ -63,6 +64,87 @@ fn cases_fit(entry: &Entry) -> Result<(), Failed> {
         }
     }
     Ok(())
+}
+
+/// Sizes that no memory holds are an error before the op multiplies them; whatever passes, with
+/// attributes at their ends, is computed with without overflow.
+fn refuses(entry: &Entry) -> Result<(), Failed> {
+    let op = entry.op;
+    for &dtype in op.dtypes() {
+        let usual = complete_case(op, &Case::new(op.name(), dtype));
+        for (at, axis) in op.axes().iter().enumerate() {
+            for size in [u64::MAX, u64::MAX / 2, MOST_OF_AXIS + 1] {
+                let mut case = usual.clone();
+                case.axes[at].1 = size;
+                if check_case(op, &case).is_ok() {
+                    return Err(format!("{case}: {} of {size} passes", axis.name).into());
+                }
+            }
+        }
+        let mut all = usual.clone();
+        all.axes.iter_mut().for_each(|(_, size)| *size = u64::MAX);
+        if check_case(op, &all).is_ok() {
+            return Err(format!("{all} passes").into());
+        }
+        for attrs in attributes_at_their_ends(op) {
+            for sizes in sizes_within(op.axes().len()) {
+                let mut case = usual.clone();
+                case.attrs = attrs.clone();
+                case.axes.iter_mut().zip(sizes).for_each(|((_, size), new)| *size = new);
+                // An overflow anywhere panics in a test, which is compiled with checks.
+                if let Ok(signature) = check_case(op, &case) {
+                    let _ = (signature.bytes(), op.work(&case), op.reduction(&case));
+                    let _ = (op.shape_roles(&case), op.limits(&case));
+                }
+            }
+        }
+    }
+    Ok(())
+}
+
+/// None given, and each attribute alone and all whole numbers together at their ends.
+fn attributes_at_their_ends(op: &dyn Op) -> Vec<Vec<(String, AttrValue)>> {
+    let mut all = vec![Vec::new()];
+    let (mut low_ends, mut high_ends) = (Vec::new(), Vec::new());
+    for attribute in op.attributes() {
+        let name = attribute.name.to_owned();
+        let values = match attribute.kind {
+            AttributeKind::Flag => vec![AttrValue::Flag(true), AttrValue::Flag(false)],
+            AttributeKind::Int { low, high } => {
+                low_ends.push((name.clone(), AttrValue::Int(low)));
+                high_ends.push((name.clone(), AttrValue::Int(high)));
+                vec![AttrValue::Int(low), AttrValue::Int(high)]
+            }
+            AttributeKind::Real { low, high } => vec![AttrValue::Real(low), AttrValue::Real(high)],
+            AttributeKind::Word(words) => {
+                words.iter().map(|&word| AttrValue::Word(word.to_owned())).collect()
+            }
+        };
+        all.extend(values.into_iter().map(|value| vec![(name.clone(), value)]));
+    }
+    all.extend([low_ends, high_ends]);
+    all
+}
+
+/// Sizes that may pass: each axis alone or beside one other as large as it can be, beside ones
+/// and zeros.
+fn sizes_within(axes: usize) -> Vec<Vec<u64>> {
+    let mut all = Vec::new();
+    for others in [0, 1, 2] {
+        for first in 0..axes {
+            for second in 0..axes {
+                for (one, other) in [(40, 12), (40, 11), (31, 20), (26, 26), (20, 31), (16, 16)] {
+                    let mut sizes = vec![others; axes];
+                    sizes[first] = 1 << one;
+                    if second != first {
+                        sizes[second] = 1 << other;
+                    }
+                    all.push(sizes);
+                }
+            }
+        }
+    }
+    all
 }
 
 fn has_mutants(entry: &Entry) -> Result<(), Failed> {

@@ -56,12 +56,45 @@ pub fn find(peer: &dyn Peer, shelf: &PeerShelf) -> Option<Found> {
 
 /// Whether a peer is there, and if not, what to do.
 pub fn status(peer: &dyn Peer, shelf: &PeerShelf) -> Status {
-    find(peer, shelf).map_or_else(|| Status::Absent(hint(peer)), Status::Ready)
+    find(peer, shelf).map_or_else(|| Status::Absent(hint(peer, shelf)), Status::Ready)
 }
 
-fn hint(peer: &dyn Peer) -> String {
+fn hint(peer: &dyn Peer, shelf: &PeerShelf) -> String {
+    let name = peer.shelved_as();
+    if let Some(shelved) = shelf.note(name) {
+        let from = if matches!(peer.source(), Source::Registered) { " --from FILE" } else { "" };
+        return format!(
+            "its file {} is gone: put it back, or proofmark peers add {name}{from}, or proofmark \
+             peers remove {name}",
+            shelved.library.display()
+        );
+    }
     match peer.source() {
         Source::System { debian } => format!("install the system's package, `{debian}` on Debian"),
-        _ => format!("proofmark peers add {}", peer.shelved_as()),
+        _ => format!("proofmark peers add {name}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{all, by_name, register};
+
+    #[test]
+    fn a_registered_library_that_is_gone_is_told_and_not_forgotten() {
+        let folder = tempfile::tempdir().unwrap();
+        let shelf = PeerShelf::new(folder.path().join("shelf"));
+        let library = folder.path().join("libacme.so");
+        std::fs::write(&library, "").unwrap();
+        register(&shelf, "acme", &library).unwrap();
+        assert!(matches!(status(by_name(&shelf, "acme").unwrap(), &shelf), Status::Ready(_)));
+        std::fs::remove_file(&library).unwrap();
+        assert!(all(&shelf).iter().any(|peer| peer.name() == "acme"));
+        let Status::Absent(hint) = status(by_name(&shelf, "acme").unwrap(), &shelf) else {
+            panic!("its library is gone");
+        };
+        for words in ["libacme.so is gone", "add acme --from", "remove acme"] {
+            assert!(hint.contains(words), "{hint}");
+        }
     }
 }

@@ -123,6 +123,19 @@ pub fn register(shelf: &PeerShelf, name: &str, library: &Path) -> Result<Shelved
     Ok(shelved)
 }
 
+/// Puts back what was registered before, or nothing if nothing was.
+///
+/// # Errors
+/// If its note cannot be written or removed.
+pub fn restore(shelf: &PeerShelf, name: &str, was: Option<&Shelved>) -> Result<(), InstallError> {
+    match was {
+        Some(shelved) => {
+            shelf.write(name, shelved).map_err(|error| failed("writing its note", error))
+        }
+        None => remove(shelf, name).map(drop),
+    }
+}
+
 /// Takes a peer off the shelf; whether it was there.
 ///
 /// # Errors

@@ -24,8 +24,8 @@ mod shelf;
 mod vectors;
 
 pub use find::{Found, Status, find, status};
-pub use install::{Hear, InstallError, Tools, add, register, remove};
-pub use load::{Peered, load, warm};
+pub use install::{Hear, InstallError, Tools, add, register, remove, restore};
+pub use load::{NotLoaded, Peered, load, warm};
 pub use peer::{Called, Peer, Ready, Source};
 pub use plugin::Plugin;
 pub use shelf::{PeerShelf, PythonHome, Shelved};

@@ -26,6 +26,15 @@ const QUIET: &[(&str, &str)] = &[
     ("MKL_DYNAMIC", "FALSE"),
 ];
 
+/// Why a peer is not loaded.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum NotLoaded {
+    /// It does not do the case.
+    Unsupported(String),
+    /// It is not here, or its library does not open, whatever the case.
+    Broken(String),
+}
+
 /// Loads a peer for a case with these operands.
 ///
 /// # Errors
@@ -36,14 +45,19 @@ pub fn load(
     case: &Case,
     signature: &Signature,
     threads: usize,
-) -> Result<Peered, String> {
-    let (peer, found) = present(shelf, name)?;
+) -> Result<Peered, NotLoaded> {
+    let (peer, found) = present(shelf, name).map_err(NotLoaded::Broken)?;
     if !peer.has(&case.op) {
-        return Err(format!("`{name}` has no `{}`", case.op));
+        return Err(NotLoaded::Unsupported(format!("`{name}` has no `{}`", case.op)));
     }
-    peer.supports(case).map_err(|reason| reason.to_string())?;
+    peer.supports(case).map_err(|reason| NotLoaded::Unsupported(reason.to_string()))?;
     set_environment(peer);
-    let ready = peer.load(&found, case, signature, threads)?;
+    // An adapter has one kind of error; what opens was refused because of the case.
+    let ready =
+        peer.load(&found, case, signature, threads).map_err(|reason| match peer.open(&found) {
+            Ok(()) => NotLoaded::Unsupported(reason),
+            Err(why) => NotLoaded::Broken(format!("it cannot be loaded: {why}")),
+        })?;
     let contract = peer.contract(case);
     let kernel = PeerKernel { name: peer.name(), summary: peer.summary(), contract, ready };
     let kernel: &'static PeerKernel = Box::leak(Box::new(kernel));

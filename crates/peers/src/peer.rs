@@ -1,6 +1,7 @@
 //! What a peer is, and what an adapter makes of a case.
 
 use crate::Found;
+use crate::open::Open;
 use proofmark_contract::{Call, KernelError, Signature, Unsupported};
 use proofmark_schema::{Case, DType, ErrorContract, Receipt, Reproducibility, Underflow};
 
@@ -59,6 +60,14 @@ pub trait Peer: Sync {
     fn warm(&self, found: &Found) -> Result<bool, String> {
         let _ = found;
         Ok(false)
+    }
+
+    /// Opens the library and no more: whether it can be loaded at all, in the worker.
+    ///
+    /// # Errors
+    /// Why it does not open.
+    fn open(&self, found: &Found) -> Result<(), String> {
+        Open::at(&found.library, true).map(drop)
     }
 
     /// Opens the library and makes it ready for calls on a case with these operands, in the

@@ -67,9 +67,9 @@ pub struct Plugin {
 }
 
 impl Plugin {
-    /// The peer of that name on the shelf.
+    /// The peer of that name on the shelf, also where its library has gone.
     pub fn on(shelf: &PeerShelf, name: &str) -> Option<&'static dyn Peer> {
-        shelf.read(name)?;
+        shelf.note(name)?;
         // Once for each peer of a process, so that it is like those that are built in.
         let name: &'static str = Box::leak(name.to_owned().into_boxed_str());
         Some(Box::leak(Box::new(Plugin { name })))
@@ -97,6 +97,10 @@ impl Peer for Plugin {
         Ok(())
     }
 
+    fn open(&self, found: &Found) -> Result<(), String> {
+        open(found).map(drop)
+    }
+
     fn load(
         &self,
         found: &Found,
@@ -108,8 +112,15 @@ impl Peer for Plugin {
     }
 }
 
-/// Opens the plug-in and asks it whether it does the case.
-pub(crate) fn load(found: &Found, case: &Case, threads: usize) -> Result<Ready, String> {
+/// A plug-in's description of itself, with the functions that it must have.
+pub(crate) struct Opened {
+    peer: RawPeer,
+    supports: Asked,
+    run: Asked,
+}
+
+/// Opens the plug-in and reads what it says of itself.
+pub(crate) fn open(found: &Found) -> Result<Opened, String> {
     let library = Open::at(&found.library, false)?;
     // SAFETY: the interface's one export, with its documented type.
     let enter: unsafe extern "C" fn() -> *const RawPeer = unsafe { library.get("proofmark_peer")? };
@@ -117,6 +128,12 @@ pub(crate) fn load(found: &Found, case: &Case, threads: usize) -> Result<Ready, 
     let peer = unsafe { RawPeer::read(enter()) }?;
     let supports = peer.supports.ok_or("its `supports` is null")?;
     let run = peer.run.ok_or("its `run` is null")?;
+    Ok(Opened { peer, supports, run })
+}
+
+/// Opens the plug-in and asks it whether it does the case.
+pub(crate) fn load(found: &Found, case: &Case, threads: usize) -> Result<Ready, String> {
+    let Opened { peer, supports, run } = open(found)?;
     let words = Rc::new(Words::of(case));
     ask(supports, &words.call(threads, &[], 0))?;
     if let Some(set_threads) = peer.set_threads {

@@ -111,6 +111,10 @@ impl Peer for RustCrate {
         if matches!(case.op.as_str(), "silu" | "add") { FLUSHED } else { PLAIN }
     }
 
+    fn open(&self, found: &Found) -> Result<(), String> {
+        plugin::open(found).map(drop)
+    }
+
     fn load(
         &self,
         found: &Found,

@@ -63,9 +63,13 @@ impl PeerShelf {
 
     /// What is written down about a peer; none if it is not there, or was never finished.
     pub fn read(&self, name: &str) -> Option<Shelved> {
+        self.note(name).filter(|shelved| shelved.library.is_file())
+    }
+
+    /// The same, also where the library has gone since.
+    pub(crate) fn note(&self, name: &str) -> Option<Shelved> {
         let text = fs::read(self.named(name).ok()?.join(NOTE)).ok()?;
-        let shelved: Shelved = serde_json::from_slice(&text).ok()?;
-        shelved.library.is_file().then_some(shelved)
+        serde_json::from_slice(&text).ok()
     }
 
     /// The names of the folders, in order.

@@ -15,6 +15,8 @@ pub enum Outcome {
     Absent,
     /// Not tried, for a stated reason.
     Skipped,
+    /// Its library is here and does not open.
+    Broken,
     /// The test could not have failed, so passing it means nothing.
     Mistrusted,
     /// A stage failed.
@@ -35,6 +37,7 @@ impl Outcome {
             Outcome::Unsupported => "UNSUPPORTED",
             Outcome::Absent => "ABSENT",
             Outcome::Skipped => "SKIPPED",
+            Outcome::Broken => "BROKEN",
             Outcome::Mistrusted => "MISTRUSTED",
             Outcome::Wrong => "WRONG",
             Outcome::Caught => "CAUGHT",

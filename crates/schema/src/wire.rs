@@ -103,6 +103,11 @@ pub enum FromWorker {
         /// Why.
         reason: String,
     },
+    /// Its library is here and does not open.
+    Broken {
+        /// Why.
+        reason: String,
+    },
     /// What the loads took; nothing where this machine cannot tell.
     Probed {
         /// Medians over the lines.

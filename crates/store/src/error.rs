@@ -1,5 +1,6 @@
 //! What can go wrong between a run and the disk.
 
+use crate::Damage;
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -53,6 +54,22 @@ pub enum StoreError {
         run: String,
         /// The writer, where the journal names it.
         pid: Option<u32>,
+    },
+    /// A sealed run is not the one that was sealed.
+    #[error("the sealed run {} was changed: {}", folder.display(), altered(files))]
+    Altered {
+        /// Its folder.
+        folder: PathBuf,
+        /// The files that are not as they were.
+        files: Vec<Damage>,
+    },
+    /// A run's folder does not have the run's name.
+    #[error("{} holds run {run}, whose folder must be called so", folder.display())]
+    Renamed {
+        /// The folder.
+        folder: PathBuf,
+        /// The run in it.
+        run: String,
     },
     /// A file is not what was once written.
     #[error("{} is damaged at byte {offset}: {reason}", file.display())]
@@ -133,6 +150,12 @@ pub enum StoreError {
     },
 }
 
+fn altered(files: &[Damage]) -> String {
+    let words: Vec<String> =
+        files.iter().map(|damage| format!("{} ({})", damage.file, damage.reason)).collect();
+    words.join(", ")
+}
+
 fn writer_name(pid: Option<u32>) -> String {
     pid.map_or_else(|| "another process".to_owned(), |pid| format!("process {pid}"))
 }
@@ -164,6 +187,14 @@ impl StoreError {
             StoreError::Busy { run, pid } => format!(
                 "wait until {} has ended, or stop it, then use `--resume {run}`",
                 writer_name(*pid)
+            ),
+            StoreError::Altered { .. } => "nothing it says can be trusted: restore the run from a \
+                                           copy, or run its plan again"
+                .to_owned(),
+            StoreError::Renamed { folder, run } => format!(
+                "nothing is damaged: give the folder its name back: mv '{}' '{}'",
+                folder.display(),
+                folder.with_file_name(run).display()
             ),
             StoreError::Damaged { .. } => {
                 "restore the run from a copy, or run its plan again".to_owned()

@@ -3,7 +3,7 @@
 use crate::contents::Contents;
 use crate::durable::{self, read_file};
 use crate::entry::{ItemEntry, Session, Start};
-use crate::seal::Seal;
+use crate::seal::{self, Seal};
 use crate::{StoreError, check_run_id};
 use proofmark_schema::machine::MachineFacts;
 use proofmark_schema::plan::Plan;
@@ -99,8 +99,10 @@ impl RunPath {
         let (plan, machine) = (read_file(&plan_path)?, read_file(&machine_path)?);
         if let Some(start) = start {
             if start.run != self.id {
-                let reason = format!("it is the journal of run {}", start.run.escape_debug());
-                return Err(StoreError::damaged(&self.file(file::JOURNAL), 0, reason));
+                return Err(StoreError::Renamed {
+                    folder: self.path.clone(),
+                    run: start.run.escape_debug().to_string(),
+                });
             }
             for (bytes, hash, path) in
                 [(&plan, &start.plan, &plan_path), (&machine, &start.machine, &machine_path)]
@@ -114,8 +116,24 @@ impl RunPath {
         Ok((parse(&plan, &plan_path)?, parse(&machine, &machine_path)?))
     }
 
-    /// Reads the whole run from its journal.
+    /// Reads the whole run, whose files must be as they were sealed if it is sealed. This is the
+    /// one way in which a run is opened for reading.
     pub(crate) fn load(&self) -> Result<Run, StoreError> {
+        // One that is sealed after this look was written a moment ago.
+        if std::fs::symlink_metadata(self.file(file::SEAL)).is_ok() {
+            let found = seal::verify(self)?;
+            if !found.is_intact() {
+                return Err(StoreError::Altered {
+                    folder: self.path.clone(),
+                    files: found.damaged,
+                });
+            }
+        }
+        self.read()
+    }
+
+    /// Reads the whole run from its journal; other derived files are not looked at.
+    pub(crate) fn read(&self) -> Result<Run, StoreError> {
         let path = self.file(file::JOURNAL);
         // The seal is read first: a run sealed in between is then read as it was, unsealed.
         let seal = self.seal()?;

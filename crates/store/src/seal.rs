@@ -149,7 +149,7 @@ pub(crate) fn verify(run: &RunPath) -> Result<Verification, StoreError> {
         }
     }
     if damaged.is_empty()
-        && let Err(error) = run.load()
+        && let Err(error) = run.read()
     {
         let (StoreError::Damaged { file, .. } | StoreError::Io { path: file, .. }) = &error else {
             return Err(error);

@@ -130,7 +130,8 @@ impl Store {
         RunWriter::resume(self.find(text)?)
     }
 
-    /// Reads a run from its journal, sealed or not.
+    /// Reads a run from its journal, sealed or not. Every file of a sealed one is held against
+    /// its hash first.
     pub fn load(&self, text: &str) -> Result<Run, StoreError> {
         self.find(text)?.load()
     }

@@ -4,7 +4,7 @@ use crate::clock::monotonic_ns;
 use crate::plant::{Plant, Planted};
 use crate::serve::Known;
 use proofmark_contract::{Entry, Kernel, Signature, check_case, find};
-use proofmark_peers::{Peered, load};
+use proofmark_peers::{NotLoaded, Peered, load};
 use proofmark_schema::wire::FromWorker;
 use proofmark_schema::{Case, ContenderId, Family, Isa, Receipt};
 use proofmark_tensor::{AlignedBuffer, Pool};
@@ -32,20 +32,24 @@ pub(crate) struct Contender {
 }
 
 impl Contender {
-    /// Finds the kernel and gives it what it asks for; the error says why it does not do the case.
+    /// Finds the kernel and gives it what it asks for; the error says why it does not do the case,
+    /// or any.
     pub(crate) fn load(
         known: &Known,
         id: &ContenderId,
         case: Case,
         threads: usize,
         heap_pad: usize,
-    ) -> Result<Contender, String> {
+    ) -> Result<Contender, NotLoaded> {
         let pad = std::hint::black_box(Vec::with_capacity(heap_pad));
-        let entry = find(known.entries, &case.op).ok_or_else(|| format!("no op `{}`", case.op))?;
-        let signature = check_case(entry.op, &case).map_err(|error| error.to_string())?;
+        let no_op = || NotLoaded::Unsupported(format!("no op `{}`", case.op));
+        let entry = find(known.entries, &case.op).ok_or_else(no_op)?;
+        let signature = check_case(entry.op, &case)
+            .map_err(|error| NotLoaded::Unsupported(error.to_string()))?;
         let (kernel, isa, receipt) = match id.family {
             Family::Peer => peer(known, id, (&case, &signature), threads)?,
-            _ => native(known.plant, entry, id, (&case, &signature))?,
+            _ => native(known.plant, entry, id, (&case, &signature))
+                .map_err(NotLoaded::Unsupported)?,
         };
         let prepared = kernel.prepared_bytes(&case, isa);
         let mut contender = Contender {
@@ -128,7 +132,7 @@ fn peer(
     id: &ContenderId,
     (case, signature): (&Case, &Signature),
     threads: usize,
-) -> Result<Loaded, String> {
+) -> Result<Loaded, NotLoaded> {
     let peered = load(&known.shelf, &id.name, case, signature, threads)?;
     let Peered { kernel, mut receipt, empty } = peered;
     receipt.empty_call_ns = empty.map(time_of_empty_call);

@@ -1,6 +1,7 @@
 //! The moment that threads of a library need to fall asleep.
 
 use crate::clock::{monotonic_ns, process_cpu_ns, thread_cpu_ns};
+use std::fs;
 use std::time::Duration;
 
 /// How often the threads are looked after, what they may use between two looks, and when it is no
@@ -18,9 +19,48 @@ pub(crate) fn until_threads_sleep() {
     while monotonic_ns() - start < PATIENCE_NS {
         std::thread::sleep(LOOK);
         let now = others();
-        if now.saturating_sub(used) <= ASLEEP_NS {
+        // One that waits for a processor uses none either.
+        if now.saturating_sub(used) <= ASLEEP_NS && !is_another_awake() {
             return;
         }
         used = now;
+    }
+}
+
+/// Whether another thread of this process runs or waits for a processor.
+fn is_another_awake() -> bool {
+    let own = rustix::thread::gettid().as_raw_nonzero().to_string();
+    let is_awake = |task: fs::DirEntry| {
+        let state = fs::read_to_string(task.path().join("stat")).ok()?;
+        // The name before it may have any character in it.
+        Some(task.file_name() != *own && state.rsplit_once(") ")?.1.starts_with('R'))
+    };
+    let tasks = fs::read_dir("/proc/self/task").into_iter().flatten();
+    tasks.flatten().filter_map(is_awake).any(|is_awake| is_awake)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::atomic::{AtomicBool, Ordering};
+
+    #[test]
+    fn a_thread_that_spins_is_awake_and_one_that_sleeps_is_not() {
+        let ends = AtomicBool::new(false);
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                while !ends.load(Ordering::Relaxed) {
+                    std::hint::spin_loop();
+                }
+            });
+            let is_awake = is_another_awake();
+            ends.store(true, Ordering::Relaxed);
+            assert!(is_awake);
+        });
+        std::thread::scope(|scope| {
+            scope.spawn(|| std::thread::sleep(Duration::from_secs(1)));
+            std::thread::sleep(Duration::from_millis(50));
+            assert!(!is_another_awake());
+        });
     }
 }

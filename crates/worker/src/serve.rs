@@ -6,7 +6,7 @@ use crate::plant::Plant;
 use crate::rulers::Rulers;
 use crate::{batch, cache, channel, copy, guarded, page, rest, sampling, signals};
 use proofmark_contract::Entry;
-use proofmark_peers::PeerShelf;
+use proofmark_peers::{NotLoaded, PeerShelf};
 use proofmark_schema::wire::{FromWorker, HandOver, ToWorker, phase, status, turn};
 use proofmark_schema::{Cache, ContenderId, FORMAT_VERSION, Family};
 use proofmark_tensor::AlignedBuffer;
@@ -159,7 +159,10 @@ impl Worker {
                 self.operands = None;
                 self.contender = None;
                 match Contender::load(&self.known, &contender, case, threads, heap_pad) {
-                    Err(reason) => return FromWorker::Unsupported { reason },
+                    Err(NotLoaded::Unsupported(reason)) => {
+                        return FromWorker::Unsupported { reason };
+                    }
+                    Err(NotLoaded::Broken(reason)) => return FromWorker::Broken { reason },
                     Ok(contender) => return self.contender.insert(contender).introduce(),
                 }
             }
@@ -169,7 +172,7 @@ impl Worker {
             ToWorker::Warm { contender } => match warm(&self.known, &contender) {
                 Ok(true) => Ok(()),
                 Ok(false) => return FromWorker::Unsupported { reason: "it loads fast".to_owned() },
-                Err(reason) => Err(reason),
+                Err(reason) => return FromWorker::Broken { reason },
             },
             ToWorker::Copy { cpu } => match self.copy(cpu, files) {
                 Ok(pid) => return FromWorker::Copied { pid },

@@ -1,6 +1,7 @@
 //! `proofmark bench`: proven contenders side by side.
 
 use super::list::{What, list};
+use super::quantities::settling;
 use super::{DEFAULT_SEED, Shown, StorePath, arena, cap, shard, shelf};
 use crate::exit;
 use crate::output::{Failure, print_document, say};
@@ -156,12 +157,6 @@ impl Bench {
             shelf: shelf(),
         }
     }
-}
-
-/// Reads seconds from 0 to an hour.
-pub(super) fn settling(text: &str) -> Result<f64, String> {
-    let seconds = text.parse().ok().filter(|seconds| (0.0..=3600.0).contains(seconds));
-    seconds.ok_or_else(|| "write seconds from 0 to 3600".to_owned())
 }
 
 /// Reads `name=value`.

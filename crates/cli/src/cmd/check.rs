@@ -1,7 +1,6 @@
 //! `proofmark check`: a change held against a project's rules, for people and for CI.
 
-use super::bench::settling;
-use super::compare::share;
+use super::quantities::{seconds, settling, share};
 use super::{DEFAULT_SEED, StorePath, arm, cap, here, shelf};
 use crate::exit;
 use crate::output::{Failure, Format, print, print_document, say};
@@ -31,7 +30,7 @@ pub(crate) struct Check {
     #[arg(long, value_name = "PATH")]
     config: Option<PathBuf>,
     /// Seconds after which no further trial of a race starts
-    #[arg(long)]
+    #[arg(long, value_parser = seconds)]
     seconds: Option<f64>,
     /// Error rate of the whole check
     #[arg(long, value_parser = share)]

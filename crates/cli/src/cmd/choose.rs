@@ -1,7 +1,8 @@
 //! `proofmark choose`: the fastest kernel of each case, and the fastest blocks of products.
 
-use super::bench::{attribute, settling};
+use super::bench::attribute;
 use super::constants::{constants_in, write_to};
+use super::quantities::{seconds, settling, share};
 use super::tune::Language;
 use super::{DEFAULT_SEED, Shown, StorePath, cap, here, shelf};
 use crate::exit;
@@ -52,10 +53,10 @@ pub(crate) struct Choose {
     #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..=256))]
     threads: u16,
     /// Seconds after which no further trial of a race starts
-    #[arg(long, default_value_t = 3.0)]
+    #[arg(long, default_value_t = 3.0, value_parser = seconds)]
     seconds: f64,
     /// Error rate of each race
-    #[arg(long, default_value_t = 0.01)]
+    #[arg(long, default_value_t = 0.01, value_parser = share)]
     alpha: f64,
     /// Seconds to wait for a quiet machine before each race, at the most; 0 does not wait
     #[arg(long, default_value_t = 5.0, value_name = "SECONDS", value_parser = settling)]

@@ -1,6 +1,7 @@
 //! `proofmark compare`: which of two arms is faster, decided for each case.
 
-use super::bench::{attribute, settling};
+use super::bench::attribute;
+use super::quantities::{seconds, settling, share};
 use super::{DEFAULT_SEED, RepoPath, Shown, StorePath, arm, cap, here, shelf};
 use crate::exit;
 use crate::output::{Failure, print_document, say};
@@ -69,7 +70,7 @@ pub(crate) struct Compare {
     #[arg(long, default_value_t = 1.0, value_parser = percent)]
     margin: f64,
     /// Seconds after which no further trial of a race starts
-    #[arg(long, default_value_t = 60.0)]
+    #[arg(long, default_value_t = 60.0, value_parser = seconds)]
     seconds: f64,
     /// Seed of inputs, layouts and orders
     #[arg(long, default_value_t = DEFAULT_SEED)]
@@ -159,12 +160,6 @@ impl Compare {
             code: exit::USAGE,
         })
     }
-}
-
-/// Reads an error rate.
-pub(super) fn share(text: &str) -> Result<f64, String> {
-    let value: f64 = text.parse().map_err(|_| "write a number such as 0.01")?;
-    if value > 0.0 && value < 0.5 { Ok(value) } else { Err("it lies between 0 and 0.5".into()) }
 }
 
 fn percent(text: &str) -> Result<f64, String> {

@@ -2,7 +2,7 @@
 
 use super::StorePath;
 use crate::exit;
-use crate::output::{Failure, env, print, say};
+use crate::output::{Failure, STDOUT, env, print, say};
 use clap::Args;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use proofmark_engine::{StoredRun, stored_run};
@@ -34,9 +34,6 @@ pub(crate) struct Export {
     #[command(flatten)]
     store: StorePath,
 }
-
-/// The word that stands for standard output.
-const STDOUT: &str = "-";
 
 /// Where GitHub takes a step's summary from.
 const STEP_SUMMARY: &str = "GITHUB_STEP_SUMMARY";

@@ -1,7 +1,7 @@
 //! `proofmark init`: a file to begin with, and what CI needs to run the check.
 
 use crate::exit;
-use crate::output::{Failure, print};
+use crate::output::{Failure, say};
 use clap::Args;
 use std::fs;
 use std::io::Write;
@@ -57,9 +57,9 @@ impl Init {
             write(&path, text, mode).map_err(|error| {
                 Failure::environment(format!("cannot write {}: {error}", path.display()))
             })?;
-            print(&format!("wrote {}", path.display()))?;
+            say(&format!("wrote {}", path.display()));
         }
-        print("\nnext: name your cases under [check], then `proofmark check`")?;
+        say("\nnext: name your cases under [check], then `proofmark check`");
         Ok(exit::PASS)
     }
 }

@@ -1,12 +1,12 @@
 //! `proofmark peers`: other libraries, where they are and how to get them.
 
-use super::shelf;
+use super::{arena, shelf};
 use crate::exit;
 use crate::output::{Failure, Format, print_document, say};
 use crate::progress::Progress;
 use clap::{Args, Subcommand};
 use proofmark_engine::peers::{self, InstallError, Peer, PeerShelf, Status, Tools};
-use proofmark_engine::{Event, Listener, nearest};
+use proofmark_engine::{Event, Listener, check_opens, nearest};
 use proofmark_report::reports::{self, PeerRow};
 use std::path::PathBuf;
 
@@ -68,7 +68,12 @@ impl Peers {
         let name = &add.name;
         let not_known = || unknown(shelf, name, "is no peer");
         if let Some(library) = &add.from {
+            let was = shelf.read(name);
             peers::register(shelf, name, library).map_err(|error| failed(&error))?;
+            if let Err(broken) = check_opens(&arena()?, shelf, name) {
+                peers::restore(shelf, name, was.as_ref()).map_err(|error| failed(&error))?;
+                return Err(broken.into());
+            }
             return peers::by_name(shelf, name).ok_or_else(not_known);
         }
         let peer = peers::by_name(shelf, name).ok_or_else(not_known)?;

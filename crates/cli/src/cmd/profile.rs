@@ -1,5 +1,6 @@
 //! `proofmark profile`: where the time of a contender goes.
 
+use super::quantities::seconds;
 use super::{DEFAULT_SEED, Shown, arena, cap, shelf};
 use crate::exit;
 use crate::output::{Failure, print_document, say};
@@ -114,12 +115,6 @@ impl What {
         let cases = cases(&request)?;
         Ok(cases.into_iter().next().expect("a named size is at least one case"))
     }
-}
-
-/// Reads seconds above 0, up to an hour.
-fn seconds(text: &str) -> Result<f64, String> {
-    let seconds = text.parse().ok().filter(|seconds| (0.01..=3600.0).contains(seconds));
-    seconds.ok_or_else(|| "write seconds from 0.01 to 3600".to_owned())
 }
 
 impl Profile {

@@ -2,7 +2,7 @@
 
 use super::StorePath;
 use crate::exit;
-use crate::output::{Failure, Format, print, print_document, rendered, say};
+use crate::output::{Failure, Format, STDOUT, print, print_document, rendered, say};
 use clap::Args;
 use clap::builder::PossibleValuesParser;
 use proofmark_engine::{EngineError, Run, Store, findings, is_match, nearest};
@@ -20,7 +20,7 @@ pub(crate) struct Report {
     /// `latest`
     #[arg(value_name = "RUN", default_value = "latest")]
     runs: Vec<String>,
-    /// Write a page to this file, which needs no network
+    /// Write a page to this file, which needs no network; `-` is stdout
     #[arg(long, value_name = "PATH")]
     html: Option<PathBuf>,
     /// Only these parts, as `ranking,status`
@@ -63,6 +63,10 @@ impl Report {
             print_document(self.format, &document)?;
             return Ok(exit::PASS);
         };
+        if path.as_os_str() == STDOUT {
+            print_document(Format::Html, &document)?;
+            return Ok(exit::PASS);
+        }
         let page = rendered(Format::Html, &document);
         std::fs::write(path, &page).map_err(|error| Failure {
             message: format!("cannot write {}: {error}", path.display()),

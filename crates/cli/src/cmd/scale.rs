@@ -1,6 +1,7 @@
 //! `proofmark scale`: how speed grows with threads, how well, and what ends it.
 
-use super::bench::{attribute, settling};
+use super::bench::attribute;
+use super::quantities::settling;
 use super::{DEFAULT_SEED, Shown, StorePath, arena, cap, shelf};
 use crate::exit;
 use crate::output::{Failure, print_document, say};

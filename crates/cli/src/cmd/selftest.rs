@@ -1,5 +1,6 @@
 //! `proofmark selftest`: the tool proves itself on this machine.
 
+use super::quantities::seconds;
 use super::{DEFAULT_SEED, Shown, arena, cap};
 use crate::exit;
 use crate::output::{Failure, print_document};
@@ -54,7 +55,7 @@ struct Timing {
           value_parser = clap::value_parser!(u64).range(0..=5))]
     planted: Vec<u64>,
     /// Seconds after which a comparison starts no further trial
-    #[arg(long, default_value_t = 30.0)]
+    #[arg(long, default_value_t = 30.0, value_parser = seconds)]
     seconds: f64,
     /// Do not measure what slices cost against a bare loop
     #[arg(long)]

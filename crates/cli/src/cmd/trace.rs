@@ -2,7 +2,7 @@
 
 use super::StorePath;
 use crate::exit;
-use crate::output::{Failure, print, say};
+use crate::output::{Failure, STDOUT, print, say};
 use clap::Args;
 use proofmark_engine::trace;
 use std::path::PathBuf;
@@ -27,14 +27,14 @@ impl Trace {
     pub(crate) fn run(&self) -> Result<u8, Failure> {
         let traced = trace(&self.store.open()?, &self.run, self.most)?;
         let text = traced.trace.to_string();
-        if self.out.as_os_str() == "-" {
+        if self.out.as_os_str() == STDOUT {
             print(&text)?;
         } else {
             let path = self.out.display();
             std::fs::write(&self.out, &text)
                 .map_err(|error| Failure::environment(format!("cannot write {path}: {error}")))?;
             let (slices, run) = (traced.slices, &traced.run);
-            print(&format!("{slices} slices of run {run} are in {path}"))?;
+            say(&format!("{slices} slices of run {run} are in {path}"));
         }
         if traced.left_out > 0 {
             let left_out = traced.left_out;

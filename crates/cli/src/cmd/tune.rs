@@ -1,7 +1,7 @@
 //! `proofmark tune`: where one contender starts to pay along an axis, as a constant.
 
-use super::bench::settling;
 use super::constants::{constants_in, write_to};
+use super::quantities::{seconds, settling, share};
 use super::{DEFAULT_SEED, Shown, StorePath, cap, here, shelf};
 use crate::exit;
 use crate::output::{Failure, print, print_document, say};
@@ -51,10 +51,10 @@ pub(crate) struct Tune {
     #[arg(long, default_value_t = 10)]
     races: usize,
     /// Seconds after which no further trial of a race starts
-    #[arg(long, default_value_t = 3.0)]
+    #[arg(long, default_value_t = 3.0, value_parser = seconds)]
     seconds: f64,
     /// Error rate of each race
-    #[arg(long, default_value_t = 0.01)]
+    #[arg(long, default_value_t = 0.01, value_parser = share)]
     alpha: f64,
     /// Seconds to wait for a quiet machine before each race, at the most; 0 does not wait
     #[arg(long, default_value_t = 5.0, value_name = "SECONDS", value_parser = settling)]

@@ -3,7 +3,7 @@
 use crate::PROOFMARK;
 use serde_json::Value;
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Command, Output};
 
 /// A folder with a shelf of fakes, and a store.
 struct Place(tempfile::TempDir);
@@ -34,12 +34,21 @@ impl Place {
     }
 
     fn run(&self, arguments: &[&str]) -> (i32, String) {
+        let output = self.output(arguments);
+        (output.status.code().unwrap(), String::from_utf8_lossy(&output.stdout).into_owned())
+    }
+
+    /// The same with what it says instead of what it gives.
+    fn fail(&self, arguments: &[&str]) -> (i32, String) {
+        let output = self.output(arguments);
+        (output.status.code().unwrap(), String::from_utf8_lossy(&output.stderr).into_owned())
+    }
+
+    fn output(&self, arguments: &[&str]) -> Output {
         let mut command = Command::new(PROOFMARK);
         command.args(arguments).current_dir(self.0.path());
         command.env("PROOFMARK_PEERS", self.0.path().join("shelf"));
-        let output = command.output().expect("the program starts");
-        let out = String::from_utf8_lossy(&output.stdout).into_owned();
-        (output.status.code().unwrap(), out)
+        command.output().expect("the program starts")
     }
 
     /// The exit code of a bench of one small case, and a record for each contender.
@@ -145,6 +154,51 @@ fn a_peer_whose_thread_spins_for_a_moment_after_each_call_is_raced() {
     for name in ["native/simd", "peer/fake-lingering"] {
         assert!(of(&records, name)["time_ms"].is_f64(), "{records:#?}");
     }
+}
+
+#[test]
+fn a_library_that_does_not_open_is_not_registered() {
+    let place = Place::with(&["right"]);
+    let (broken, empty) = (place.0.path().join("broken.json"), place.0.path().join("empty.so"));
+    std::fs::write(&broken, "{}").unwrap();
+    let mut compiler = Command::new("cc");
+    compiler.args(["-shared", "-fPIC", "-x", "c", "/dev/null", "-o"]).arg(&empty);
+    assert!(compiler.status().expect("a C compiler").success());
+    for (library, name) in [(&broken, "acme"), (&empty, "acme"), (&broken, "fake-right")] {
+        let add = ["peers", "add", name, "--from", library.to_str().unwrap()];
+        assert_eq!(place.run(&add).0, 6, "{add:?}");
+    }
+    let (_, listed) = place.run(&["peers", "--format", "json"]);
+    assert!(!listed.contains("acme"), "{listed}");
+    // What was registered before is there still.
+    assert_eq!(place.run(&["prove", "add", "--dtype", "f32", "--with", "peer/fake-right"]).0, 0);
+}
+
+#[test]
+fn a_library_that_broke_or_went_after_it_was_registered_is_told() {
+    let place = Place::with(&["right"]);
+    let library = place.0.path().join("libright.so");
+    std::fs::write(&library, "no longer a library").unwrap();
+    let prove = ["prove", "add", "--dtype", "f32", "--with", "peer/fake-right"];
+    let (code, out) = place.run(&prove);
+    assert_eq!(code, 6, "{out}");
+    assert!(out.contains("BROKEN") && out.contains("libright.so"), "{out}");
+    let (code, records) = place.bench("native/simd peer/fake-right", "1");
+    assert_eq!(code, 6);
+    assert_eq!(of(&records, "peer/fake-right")["outcome"], "BROKEN");
+    assert!(of(&records, "native/simd")["time_ms"].is_f64());
+
+    std::fs::remove_file(&library).unwrap();
+    let repro = ["repro", "add:f32[b=1,s=1,d=8]", "--with", "peer/fake-right"];
+    let compare = ["compare", "peer/fake-right", "native/simd", "--case", "add:f32[b=1,s=1,d=8]"];
+    for arguments in [&prove[..], &repro, &compare] {
+        let (code, talk) = place.fail(arguments);
+        assert_eq!(code, 6, "{arguments:?}: {talk}");
+        for words in ["libright.so is gone", "peers add fake-right --from", "peers remove"] {
+            assert!(talk.contains(words), "{arguments:?}: {talk}");
+        }
+    }
+    assert_eq!(place.run(&["peers", "remove", "fake-right"]).0, 0);
 }
 
 #[test]

@@ -43,6 +43,9 @@ fn a_run_is_told_in_words_tables_and_every_format() {
         assert_eq!(output.status.code(), Some(0), "{more:?}: {}", talk(&output));
         out(&output)
     };
+    let page = report(&["--html", "-"]);
+    assert!(page.starts_with("<!") && page.trim_end().ends_with("</html>"), "{page:.200}");
+    assert!(!Path::new("-").exists());
     let all = report(&[]);
     for part in ["Side by side", "Who wins", "Along the axes", "Red flags", "What is proven"] {
         assert!(all.contains(&format!("== {part} ==")), "{part} in\n{all}");

@@ -199,11 +199,13 @@ pub(crate) fn checked(
     cases: &[Case],
     cache: Cache,
 ) -> Result<Vec<(&'static Entry, Case)>, EngineError> {
+    let free_bytes = proofmark_machine::load().available_bytes;
     let check = |case: &Case| {
         let entry = find_op(&case.op)?;
         let case = complete_case(entry.op, case);
         check_case(entry.op, &case)
             .map_err(|reason| EngineError::Case { case: case.to_string(), reason })?;
+        crate::room::check_room(entry, &case, free_bytes)?;
         match inapplicable(cache, entry, &case) {
             Some(reason) => Err(EngineError::Nothing(reason)),
             None => Ok((entry, case)),

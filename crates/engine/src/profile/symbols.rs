@@ -94,8 +94,8 @@ impl Symbols {
         }
         frames.reverse();
         if frames.is_empty() {
-            let symbol = file.loader.find_symbol(at).map(demangled);
-            return unknown(symbol.unwrap_or_else(|| format!("{name}+{at:#x}")));
+            // A library without symbols is one row: addresses tell a reader nothing.
+            return unknown(file.loader.find_symbol(at).map_or(name, demangled));
         }
         frames
     }
@@ -180,6 +180,43 @@ mod tests {
         assert_eq!(qualified("run<f32>", "crates/ops/src/row/mod.rs"), "ops::row::run<f32>");
         assert_eq!(qualified("main", "crates/cli/src/lib.rs"), "cli::main");
         assert_eq!(qualified("fmadd", "src/ops.rs"), "fmadd");
+    }
+
+    /// A file of one loaded page and no symbols: an ELF header and one segment.
+    fn stripped() -> Vec<u8> {
+        let mut bytes = b"\x7fELF\x02\x01\x01\0\0\0\0\0\0\0\0\0".to_vec();
+        let halves =
+            |values: &[u16]| values.iter().flat_map(|v| v.to_le_bytes()).collect::<Vec<_>>();
+        let words =
+            |values: &[u32]| values.iter().flat_map(|v| v.to_le_bytes()).collect::<Vec<_>>();
+        let longs =
+            |values: &[u64]| values.iter().flat_map(|v| v.to_le_bytes()).collect::<Vec<_>>();
+        // A shared library for x86-64; the segment's header follows at 64.
+        bytes.extend(halves(&[3, 62]));
+        bytes.extend(words(&[1]));
+        bytes.extend(longs(&[0, 64, 0]));
+        bytes.extend(words(&[0]));
+        bytes.extend(halves(&[64, 56, 1, 64, 0, 0]));
+        // Loaded, to be read and run: the whole page at address 0.
+        bytes.extend(words(&[1, 5]));
+        bytes.extend(longs(&[0, 0, 0, 4096, 4096, 4096]));
+        bytes.resize(4096, 0);
+        bytes
+    }
+
+    #[test]
+    fn a_library_without_symbols_is_one_row_whatever_the_address() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("libplain.so.6");
+        std::fs::write(&path, stripped()).unwrap();
+        let maps = format!("10000-11000 r-xp 00000000 08:01 12 {}", path.display());
+        let mut symbols = Symbols::of(&maps);
+        assert!(symbols.place(0x10200).is_some(), "the file is read");
+        for address in [0x10200, 0x10bc9] {
+            let frames = symbols.frames(address);
+            let names: Vec<&str> = frames.iter().map(|frame| frame.function.as_str()).collect();
+            assert_eq!(names, ["libplain.so.6"]);
+        }
     }
 
     #[test]

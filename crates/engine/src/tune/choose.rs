@@ -45,9 +45,9 @@ pub struct ChooseRequest {
 
 /// The products whose blocks are chosen unless others are asked for: the first is searched.
 pub const USUAL_PRODUCTS: &[&str] = &[
-    "matmul:f32[b=1,m=1024,n=1024,k=1024]{layout=nt}",
-    "matmul:f32[b=1,m=512,n=512,k=512]{layout=nt}",
-    "matmul:f32[b=1,m=128,n=3072,k=1024]{layout=nt}",
+    "matmul:f32[b=1,m=1024,n=1024,k=1024;layout=nt]",
+    "matmul:f32[b=1,m=512,n=512,k=512;layout=nt]",
+    "matmul:f32[b=1,m=128,n=3072,k=1024;layout=nt]",
 ];
 
 /// Sizes that are tried for each block.

@@ -45,7 +45,7 @@ pub(super) fn of_line(line: &str) -> Result<Vec<Wanted>, EngineError> {
         }
     }
     let uses: Vec<Use> = used.map(|place| Use { times, ..place }).into_iter().collect();
-    let sweep: Sweep = axes.join(" ").parse()?;
+    let sweep = if axes.is_empty() { Sweep::default() } else { axes.join(" ").parse()? };
     let mut cases = Vec::new();
     for dtype in dtypes {
         for axes in sweep.combinations() {

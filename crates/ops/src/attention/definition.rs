@@ -95,6 +95,22 @@ impl Problem {
         }
     }
 
+    /// Pairs of a query of a head and a key that it sees.
+    pub(crate) fn seen(&self) -> usize {
+        // Of the first `ends` positions each sees itself and those before it, up to so many.
+        let up_to = |ends: usize, most: usize| {
+            let (ends, rising) = (ends as u128, ends.min(most) as u128);
+            rising * (rising + 1) / 2 + (ends - rising) * most as u128
+        };
+        let most = match self.mask {
+            Mask::None => return self.queries * self.keys,
+            Mask::Causal => self.keys,
+            Mask::Window(window) => window,
+        };
+        let before = self.keys.saturating_sub(self.queries);
+        (up_to(self.keys, most) - up_to(before, most)) as usize
+    }
+
     /// The query of its head, and the first row of the keys, that belong to a row.
     pub(crate) fn place(&self, row: usize) -> (usize, usize) {
         let head = row / self.queries;
@@ -178,7 +194,7 @@ impl Op for Attention {
     fn work(&self, case: &Case) -> Work {
         let problem = Problem::of(case);
         let heads = problem.batches * problem.heads;
-        let seen: usize = (0..problem.queries).map(|query| problem.visible(query).len()).sum();
+        let seen = problem.seen();
         let last = problem.queries.saturating_sub(1);
         let touched = problem.visible(last).end - problem.visible(0).start.min(problem.keys);
         let kv_rows = problem.batches * problem.kv_heads * touched;

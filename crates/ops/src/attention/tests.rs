@@ -55,6 +55,18 @@ fn masks_show_what_the_card_says() {
 }
 
 #[test]
+fn the_pairs_seen_are_those_of_each_query_counted() {
+    for (queries, keys) in [(0, 5), (1, 5), (5, 5), (7, 5), (3, 9), (4, 0)] {
+        for mask in ["mask=none", "mask=causal", "mask=window,window=2", "mask=window,window=70"] {
+            let text = format!("attention:f32[b=1,h=1,kv=1,q={queries},t={keys},d=1;{mask}]");
+            let problem = Problem::of(&case(&text));
+            let counted: usize = (0..queries).map(|query| problem.visible(query).len()).sum();
+            assert_eq!(problem.seen(), counted, "{text}");
+        }
+    }
+}
+
+#[test]
 fn heads_that_do_not_share_evenly_are_refused() {
     for text in
         ["attention:f32[b=1,h=3,kv=2,q=1,t=1,d=1]", "attention:f32[b=1,h=3,kv=0,q=1,t=1,d=1]"]

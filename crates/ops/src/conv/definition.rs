@@ -3,7 +3,7 @@
 use super::{laws, oracle};
 use proofmark_contract::{
     Attribute, AttributeKind, Axis, AxisRole, BadCase, Filling, Law, Op, Operand, Portfolio, Role,
-    Signature, Specials, Truth, Values, Want,
+    Signature, Specials, Truth, Values, Want, check_sizes,
 };
 use proofmark_schema::{AttrValue, Case, DType, Work};
 use proofmark_tensor::Fill;
@@ -245,6 +245,9 @@ impl Op for Conv {
 
     fn signature(&self, case: &Case) -> Result<Signature, BadCase> {
         let of = Problem::try_of(case)?;
+        let ([up, across], [kh, kw]) = (of.result, of.taps);
+        let sizes = [of.batches, of.outputs, up, across, of.group_inputs(), kh, kw];
+        check_sizes(sizes.map(|size| size as u64))?;
         let skipped = if self.name == Conv::CONV1D.name { 1 } else { 0 };
         let shape = |images: usize, channels: usize, sides: [usize; 2]| {
             [&[images, channels][..], &sides[skipped..]].concat()

@@ -3,7 +3,7 @@
 use super::{laws, oracle};
 use proofmark_contract::{
     Attribute, Axis, AxisRole, BadCase, Filling, Law, Op, Operand, Portfolio, Role, Signature,
-    Specials, Truth, Values, Want,
+    Specials, Truth, Values, Want, check_sizes,
 };
 use proofmark_schema::{Case, DType, Work};
 use proofmark_tensor::Fill;
@@ -113,6 +113,9 @@ impl Op for Recurrent {
 
     fn signature(&self, case: &Case) -> Result<Signature, BadCase> {
         let of = Problem::of(case);
+        // A unit sees every unit, so that their number counts twice.
+        let sizes = [of.steps, of.batch, of.units, of.inputs + of.units + 1];
+        check_sizes(sizes.map(|size| size as u64))?;
         let (rows, state) = (of.gates() * of.units, [of.batch, of.units]);
         let operand = |name, role, shape: &[usize]| Operand::new(name, role, case.dtype, shape);
         let mut operands = vec![operand("x", Role::Input, &[of.steps, of.batch, of.inputs])];

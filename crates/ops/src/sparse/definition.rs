@@ -4,7 +4,7 @@ use super::oracle;
 use super::structure::{PATTERNS, Pattern, Structure};
 use proofmark_contract::{
     Attribute, AttributeKind, Axis, AxisRole, BadCase, Filling, Law, Op, Operand, Portfolio, Role,
-    Signature, Specials, Truth, Values, Want,
+    Signature, Specials, Truth, Values, Want, check_sizes,
 };
 use proofmark_schema::{AttrValue, Case, DType, Work};
 use proofmark_tensor::Fill;
@@ -131,6 +131,7 @@ impl Op for Product {
         let Structure { rows, cols, .. } = problem.matrix;
         check(&problem.matrix)?;
         let entries = problem.matrix.entries();
+        check_sizes([entries as u64, problem.columns() as u64])?;
         let places = if problem.is_coo {
             indices("rows", Role::Input, entries)
         } else {

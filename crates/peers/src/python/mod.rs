@@ -275,6 +275,10 @@ impl Peer for Framework {
         self.begin(found).map(|_| true)
     }
 
+    fn open(&self, found: &Found) -> Result<(), String> {
+        self.begin(found).map(drop)
+    }
+
     fn load(
         &self,
         found: &Found,

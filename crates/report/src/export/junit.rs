@@ -26,7 +26,7 @@ fn kind(outcome: Outcome) -> Option<Kind> {
     match outcome {
         Outcome::Proven => None,
         Outcome::Wrong | Outcome::Mistrusted | Outcome::Caught => Some(Kind::Failure),
-        Outcome::Crashed | Outcome::TimedOut => Some(Kind::Error),
+        Outcome::Crashed | Outcome::TimedOut | Outcome::Broken => Some(Kind::Error),
         Outcome::Unsupported | Outcome::Absent | Outcome::Skipped => Some(Kind::Skipped),
     }
 }

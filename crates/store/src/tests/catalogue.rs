@@ -85,5 +85,5 @@ fn a_run_under_another_name_is_not_taken_for_it() {
     let (place, writer) = Place::with_run(2, 1);
     drop(writer);
     fs::rename(place.store.runs().join(RUN), place.store.runs().join("other")).unwrap();
-    assert!(matches!(place.store.load("other"), Err(StoreError::Damaged { .. })));
+    assert!(matches!(place.store.load("other"), Err(StoreError::Renamed { .. })));
 }

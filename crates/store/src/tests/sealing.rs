@@ -95,6 +95,10 @@ fn verifying_names_every_file_that_changed_or_is_gone() {
                 Err(StoreError::Newer { .. }) => {}
                 Err(other) => panic!("{name} bit {bit}: {other}"),
             }
+            match place.store.load(RUN) {
+                Err(StoreError::Altered { .. } | StoreError::Newer { .. }) => {}
+                other => panic!("{name} bit {bit} is read: {other:?}"),
+            }
         }
         fs::remove_file(&path).unwrap();
         let found = place.store.verify(RUN).unwrap();
@@ -106,6 +110,34 @@ fn verifying_names_every_file_that_changed_or_is_gone() {
         fs::write(&path, original).unwrap();
     }
     assert!(place.store.verify(RUN).unwrap().is_intact());
+}
+
+#[test]
+fn a_sealed_run_is_read_only_if_every_file_is_as_it_was() {
+    let place = sealed();
+    assert!(place.store.load(RUN).is_ok());
+    for name in ["slices.bin", "records.jsonl"] {
+        let path = place.file(name);
+        let original = fs::read(&path).unwrap();
+        fs::write(&path, &original[..original.len() - 1]).unwrap();
+        let error = place.store.load(RUN).unwrap_err();
+        assert!(error.to_string().contains(name) && error.hint().is_some(), "{error}");
+        fs::write(&path, original).unwrap();
+    }
+    // Without the seal there is nothing to hold the derived files to.
+    fs::write(place.file("slices.bin"), b"").unwrap();
+    fs::remove_file(place.file("seal.json")).unwrap();
+    assert!(!place.store.load(RUN).unwrap().sealed);
+}
+
+#[test]
+fn a_folder_under_another_name_is_not_called_damaged() {
+    let place = sealed();
+    let other = place.file("journal").parent().unwrap().with_file_name("mine");
+    fs::rename(place.file("journal").parent().unwrap(), &other).unwrap();
+    let error = place.store.load("mine").unwrap_err();
+    assert!(matches!(&error, StoreError::Renamed { run, .. } if run == RUN), "{error}");
+    assert!(error.hint().unwrap().contains(RUN));
 }
 
 #[test]

@@ -1,0 +1,75 @@
+//! Whether a case fits the memory that is free, before it is blamed on a kernel.
+
+use crate::EngineError;
+use proofmark_contract::{Entry, Signature};
+use proofmark_schema::Case;
+
+/// The least that a proof of a case takes: operands in a worker, and each of their elements as f64
+/// beside the oracle.
+fn needed_bytes(signature: &Signature) -> u64 {
+    let elements: u64 = signature.operands().iter().map(|operand| operand.len() as u64).sum();
+    signature.bytes() + elements * size_of::<f64>() as u64
+}
+
+/// Refuses a case that takes more than is free.
+///
+/// # Errors
+/// With both sizes. Where the machine does not tell what is free, nothing is refused.
+pub(crate) fn check_room(entry: &Entry, case: &Case, free_bytes: u64) -> Result<(), EngineError> {
+    match lacking(entry, case, free_bytes) {
+        Some(sizes) => Err(EngineError::NoRoom { case: case.to_string(), sizes }),
+        None => Ok(()),
+    }
+}
+
+/// What a case takes and what is free, in words, where it takes more.
+pub(crate) fn lacking(entry: &Entry, case: &Case, free_bytes: u64) -> Option<String> {
+    let needed = needed_bytes(&entry.op.signature(case).ok()?);
+    let is_lacking = free_bytes > 0 && needed > free_bytes;
+    is_lacking
+        .then(|| format!("needs about {}, {} are free", in_words(needed), in_words(free_bytes)))
+}
+
+/// Bytes in words, as `3.7 TB`.
+fn in_words(bytes: u64) -> String {
+    const UNITS: [&str; 6] = ["bytes", "kB", "MB", "GB", "TB", "PB"];
+    let (mut value, mut unit) = (bytes as f64, 0);
+    while value >= 999.5 && unit + 1 < UNITS.len() {
+        (value, unit) = (value / 1000.0, unit + 1);
+    }
+    let digits = usize::from(value < 9.95 && unit > 0);
+    format!("{value:.digits$} {}", UNITS[unit])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::find_op;
+    use proofmark_schema::DType;
+
+    #[test]
+    fn a_case_is_refused_with_both_sizes_where_it_does_not_fit() {
+        let entry = find_op("softmax").unwrap();
+        let case = Case::new("softmax", DType::F32).axis("b", 1).axis("s", 2).axis("d", 1000);
+        // Two operands of 2000 elements, of 4 bytes each and again of 8.
+        let needed = 2 * 2000 * 12;
+        assert!(check_room(entry, &case, needed).is_ok());
+        assert!(check_room(entry, &case, 0).is_ok(), "unknown");
+        let error = check_room(entry, &case, needed - 1).unwrap_err();
+        assert!(error.to_string().contains("needs about 48 kB, 48 kB are free"), "{error}");
+        assert!(error.hint().is_some() && error.severity().is_some());
+    }
+
+    #[test]
+    fn bytes_are_told_in_the_unit_that_fits() {
+        for (bytes, words) in [
+            (12, "12 bytes"),
+            (3_700_000_000_000, "3.7 TB"),
+            (21_400_000_000, "21 GB"),
+            (999_600, "1.0 MB"),
+            (u64::MAX, "18447 PB"),
+        ] {
+            assert_eq!(in_words(bytes), words);
+        }
+    }
+}
