@@ -165,9 +165,7 @@ pub struct Zone {
 impl Zone {
     /// The zone of that name, from what was raced there.
     pub fn of(name: &str, place: &Spot) -> Zone {
-        let Interval { estimate, low, high, confidence } = place.ratio;
-        let speedup =
-            Interval { estimate: 1.0 / estimate, low: 1.0 / high, high: 1.0 / low, confidence };
+        let speedup = place.ratio.inverse();
         let s = speedup.estimate;
         let (wanted, is_met) = match name {
             "below" => ("about 1×: 0.95× to 1.05×", (0.95..=1.05).contains(&s)),

@@ -223,9 +223,7 @@ fn point(
 /// From pairs of slices where there are such; else the widest that two intervals allow.
 fn speedup(base: &Performance, own: &Performance, is_interleaved: bool) -> Option<Interval> {
     if is_interleaved {
-        let ratio = own.comparison.as_ref()?.ratio;
-        let (estimate, low, high) = (1.0 / ratio.estimate, 1.0 / ratio.high, 1.0 / ratio.low);
-        return Some(Interval { estimate, low, high, confidence: ratio.confidence });
+        return Some(own.comparison.as_ref()?.ratio.inverse());
     }
     let (one, many) = (base.wall_ns, own.wall_ns);
     Some(Interval {

@@ -36,13 +36,7 @@ pub(crate) fn report(
     let address = page.fault_address.load(Ordering::Relaxed);
     Box::new(Crash {
         cause,
-        place: has_address.then(|| place(page, operands, address)).flatten().map(|place| {
-            // Then it was sealed, and what touched it most likely read it.
-            match page.phase.load(Ordering::Relaxed) {
-                phase::SETTLE => place.replace(" (write to a read-only input)", ""),
-                _ => place,
-            }
-        }),
+        place: has_address.then(|| place(page, operands, address)).flatten(),
         address: has_address.then_some(address),
         phase: phase::name(page.phase.load(Ordering::Relaxed)).to_owned(),
         call: page.call.load(Ordering::Relaxed),
@@ -55,8 +49,10 @@ fn place(page: &HandOver, operands: &[Attached], address: u64) -> Option<String>
         return Some("no address: misaligned vector access or wild pointer".to_owned());
     }
     let bases = page.operand_base.iter().map(|base| base.load(Ordering::Relaxed));
-    let named = operands.iter().zip(bases);
-    if let Some(name) = named.into_iter().find_map(|(at, base)| at.name_address(address, base)) {
+    let is_settling = page.phase.load(Ordering::Relaxed) == phase::SETTLE;
+    let mut named = operands.iter().zip(bases);
+    let name = named.find_map(|(at, base)| at.name_address(address, base, is_settling));
+    if let Some(name) = name {
         return Some(name);
     }
     let stack_pointer = page.stack_pointer.load(Ordering::Relaxed);

@@ -260,8 +260,13 @@ impl Attached {
     }
 
     /// Names an address of the worker, which has element 0 at `base`, if it lies in or beside
-    /// this operand.
-    pub(crate) fn name_address(&self, address: u64, base: u64) -> Option<String> {
+    /// this operand. Inputs may be sealed while results come home, and then be read at most.
+    pub(crate) fn name_address(
+        &self,
+        address: u64,
+        base: u64,
+        is_settling: bool,
+    ) -> Option<String> {
         let guard = self.mapping.guard_bytes() as i128;
         let (offset, file) = (self.offset as i128, self.mapping.len() as i128);
         let span = (self.span_bytes() + (self.tensors.len() - 1) * self.set_bytes) as i128;
@@ -276,6 +281,7 @@ impl Attached {
             _ if at == span => format!("`{name}`+{at}: first byte past the end{guard}"),
             _ if at > span => format!("`{name}`+{at}: {} bytes past the end{guard}", at - span),
             _ if self.plan.writable => format!("`{name}`+{at}: inside"),
+            _ if is_settling => format!("inside input `{name}` at byte {at}, which is sealed"),
             _ => {
                 format!("inside read-only input `{name}` at byte {at} (write to a read-only input)")
             }
@@ -412,7 +418,7 @@ mod tests {
     fn addresses_are_named_by_their_operand() {
         let y = attached(Layout::dense([4]), Placement::EndFlush);
         let base = 0x10_0000;
-        let name = |address: u64| y.name_address(address, base);
+        let name = |address: u64| y.name_address(address, base, false);
         assert_eq!(name(base - 4).unwrap(), "`y`-4: 4 bytes before the start");
         assert_eq!(name(base + 16).unwrap(), "`y`+16: first byte past the end (guard page)");
         assert_eq!(name(base + 20).unwrap(), "`y`+20: 4 bytes past the end (guard page)");
@@ -421,7 +427,7 @@ mod tests {
         assert_eq!(name(8), None);
         let y = attached(Layout::dense([4]), Placement::StartFlush);
         assert_eq!(
-            y.name_address(base - 1, base).unwrap(),
+            y.name_address(base - 1, base, false).unwrap(),
             "`y`-1: 1 bytes before the start (guard page)"
         );
     }

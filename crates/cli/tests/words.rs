@@ -109,7 +109,7 @@ fn what_no_memory_holds_is_an_error_and_no_panic() {
         let output = proofmark(arguments);
         assert_eq!(output.status.code(), Some(6), "{arguments:?}: {}", talk(&output));
         let told = talk(&output);
-        assert!(told.contains("needs about 24 TB") && told.contains("are free"), "{told}");
+        assert!(told.contains("needs about 21.8 TiB") && told.contains("are free"), "{told}");
         assert!(told.contains("hint: "), "{told}");
     }
     // Beside a case that fits it is left out, and why is told.
@@ -118,7 +118,7 @@ fn what_no_memory_holds_is_an_error_and_no_panic() {
     assert_eq!(output.status.code(), Some(0), "{}", talk(&output));
     let plan: Value = serde_json::from_str(&out(&output)).unwrap();
     assert_eq!(plan["items"].as_array().unwrap().len(), 1, "{plan:#}");
-    assert!(out(&output).contains("needs about 24 TB"), "{plan:#}");
+    assert!(out(&output).contains("needs about 21.8 TiB"), "{plan:#}");
 }
 
 #[test]

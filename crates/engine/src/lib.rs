@@ -73,9 +73,9 @@ pub use timing::{
 };
 pub use trace::{Traced, trace};
 pub use tune::{
-    CachedTuning, ChooseRequest, Constants, Emit, TuneRequest, Tuned, TunedBlocks, TunedKernel,
-    USUAL, USUAL_PRODUCTS, Usual, cached_tunings, choose, read_constants, set_constants, snippet,
-    tune, unit as tuned_unit, usual as usual_crossing, write_constants,
+    CachedTuning, ChooseRequest, Constants, Emit, RaceTerms, TuneRequest, Tuned, TunedBlocks,
+    TunedKernel, USUAL, USUAL_PRODUCTS, Usual, cached_tunings, choose, read_constants,
+    set_constants, snippet, tune, unit as tuned_unit, usual as usual_crossing, write_constants,
 };
 pub use workload::{
     Model, ModelError, find as find_workload, names as workload_names, read_config,

@@ -122,6 +122,7 @@ fn terms(request: &ProveRequest, op: &str) -> String {
     format!("seed {seed}, threads {threads}, up to {cap}{part}{blocks}")
 }
 
+/// Tells one build of a program from another.
 pub(crate) fn hash(program: &Path) -> String {
     let bytes = fs::read(program).unwrap_or_default();
     blake3::hash(&bytes).to_hex()[..16].to_owned()

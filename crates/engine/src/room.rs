@@ -3,6 +3,7 @@
 use crate::EngineError;
 use proofmark_contract::{Entry, Signature};
 use proofmark_schema::Case;
+use proofmark_schema::quantity::Bytes;
 
 /// The least that a proof of a case takes: operands in a worker, and each of their elements as f64
 /// beside the oracle.
@@ -26,19 +27,7 @@ pub(crate) fn check_room(entry: &Entry, case: &Case, free_bytes: u64) -> Result<
 pub(crate) fn lacking(entry: &Entry, case: &Case, free_bytes: u64) -> Option<String> {
     let needed = needed_bytes(&entry.op.signature(case).ok()?);
     let is_lacking = free_bytes > 0 && needed > free_bytes;
-    is_lacking
-        .then(|| format!("needs about {}, {} are free", in_words(needed), in_words(free_bytes)))
-}
-
-/// Bytes in words, as `3.7 TB`.
-fn in_words(bytes: u64) -> String {
-    const UNITS: [&str; 6] = ["bytes", "kB", "MB", "GB", "TB", "PB"];
-    let (mut value, mut unit) = (bytes as f64, 0);
-    while value >= 999.5 && unit + 1 < UNITS.len() {
-        (value, unit) = (value / 1000.0, unit + 1);
-    }
-    let digits = usize::from(value < 9.95 && unit > 0);
-    format!("{value:.digits$} {}", UNITS[unit])
+    is_lacking.then(|| format!("needs about {}, {} are free", Bytes(needed), Bytes(free_bytes)))
 }
 
 #[cfg(test)]
@@ -56,20 +45,7 @@ mod tests {
         assert!(check_room(entry, &case, needed).is_ok());
         assert!(check_room(entry, &case, 0).is_ok(), "unknown");
         let error = check_room(entry, &case, needed - 1).unwrap_err();
-        assert!(error.to_string().contains("needs about 48 kB, 48 kB are free"), "{error}");
+        assert!(error.to_string().contains("needs about 46.9 KiB, 46.9 KiB are free"), "{error}");
         assert!(error.hint().is_some() && error.severity().is_some());
-    }
-
-    #[test]
-    fn bytes_are_told_in_the_unit_that_fits() {
-        for (bytes, words) in [
-            (12, "12 bytes"),
-            (3_700_000_000_000, "3.7 TB"),
-            (21_400_000_000, "21 GB"),
-            (999_600, "1.0 MB"),
-            (u64::MAX, "18447 PB"),
-        ] {
-            assert_eq!(in_words(bytes), words);
-        }
     }
 }

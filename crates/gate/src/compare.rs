@@ -181,6 +181,13 @@ mod tests {
     }
 
     #[test]
+    fn an_error_that_is_no_number_is_refused() {
+        let truth = Truth { value: vec![1.0, 1.0], scale: vec![f64::NAN, 1.0], ..Truth::default() };
+        let scored = score(DType::F32, PLAIN, &truth, &[1.5, 1.0], 2);
+        assert_eq!(scored.errors.q_max, f64::INFINITY);
+    }
+
+    #[test]
     fn rounding_to_the_output_type_is_free() {
         let third = 1.0 / 3.0;
         assert_eq!(q(third, 1.0, f64::from(third as f32)), 0.0);

@@ -7,6 +7,7 @@ use proofmark_arena::{Batch, Fault, Ran, Ruler, RulerTimes};
 use proofmark_gate::{Entrant, Proven, Revealed, Seat, Unverified};
 use proofmark_schema::memory::{CacheState, PageState};
 use proofmark_schema::race::Trial;
+use proofmark_schema::wire::phase;
 use proofmark_schema::{Cache, Memory};
 use proofmark_stats::Stream;
 
@@ -39,7 +40,8 @@ pub(crate) trait Heat {
     /// Memory the arm gained for the case.
     fn peak_bytes(&self, arm: usize) -> u64;
 
-    /// What bringing an arm's results home may take at the least; nobody asks where none come.
+    /// What the shortest homecoming of an arm's results may take; without a limit where the script
+    /// of a test brings none home.
     fn homecoming_ns(&self, arm: usize) -> u64 {
         let _ = arm;
         u64::MAX
@@ -198,5 +200,6 @@ fn fault_of(field: &[Proven<'_>], arm: usize, kind: FaultKind, reason: String) -
 
 /// Whether a worker died because it touched what is sealed once the clock has stopped.
 fn is_late(fault: &Fault) -> bool {
-    fault.crash().is_some_and(|crash| crash.phase == "settle" && crash.cause.contains("SIGSEGV"))
+    let settle = phase::name(phase::SETTLE);
+    fault.crash().is_some_and(|crash| crash.phase == settle && crash.cause.contains("SIGSEGV"))
 }

@@ -63,6 +63,20 @@ pub struct ErrorContract {
     pub finite_only: bool,
 }
 
+impl ErrorContract {
+    /// What it does not promise and the strictest contract does, in words. The precision of sums
+    /// and how far answers repeat are classes, not promises that are there or not.
+    pub fn concessions(&self) -> Vec<&'static str> {
+        let all = [
+            (self.underflow == Underflow::Flushed, "may flush subnormals"),
+            (self.cancels, "may lose results that are small against their operands"),
+            (self.rounds_inside, "rounds to the element type on the way"),
+            (self.finite_only, "promises nothing for NaN and infinities"),
+        ];
+        all.into_iter().filter(|(is_so, _)| *is_so).map(|(_, words)| words).collect()
+    }
+}
+
 impl Default for ErrorContract {
     fn default() -> Self {
         ErrorContract {

@@ -36,6 +36,13 @@ pub struct Interval {
 }
 
 impl Interval {
+    /// The interval of the ratio turned round: of a speed-up, where this is one of times.
+    #[must_use]
+    pub fn inverse(&self) -> Interval {
+        let Interval { estimate, low, high, confidence } = *self;
+        Interval { estimate: 1.0 / estimate, low: 1.0 / high, high: 1.0 / low, confidence }
+    }
+
     /// Half the width over the estimate; infinite around zero.
     pub fn relative_half_width(&self) -> f64 {
         if self.estimate == 0.0 {
@@ -67,8 +74,13 @@ impl fmt::Display for Age {
 
 impl fmt::Display for Bytes {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let steps =
-            [(1.0, "B"), (1024.0, "KiB"), (1024.0 * 1024.0, "MiB"), (1024f64.powi(3), "GiB")];
+        let steps = [
+            (1.0, "B"),
+            (1024.0, "KiB"),
+            (1024.0 * 1024.0, "MiB"),
+            (1024f64.powi(3), "GiB"),
+            (1024f64.powi(4), "TiB"),
+        ];
         let (value, unit) = scaled(self.0 as f64, &steps);
         if unit == "B" {
             write!(f, "{} B", self.0)

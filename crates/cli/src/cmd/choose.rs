@@ -1,20 +1,19 @@
 //! `proofmark choose`: the fastest kernel of each case, and the fastest blocks of products.
 
-use super::bench::attribute;
+use super::asked::{AskedCases, parsed};
 use super::constants::{constants_in, write_to};
 use super::quantities::{seconds, settling, share};
 use super::tune::Language;
-use super::{DEFAULT_SEED, Shown, StorePath, cap, here, shelf};
+use super::{DEFAULT_SEED, Shown, StorePath, cap, here};
 use crate::exit;
 use crate::output::{Failure, print, print_document, say};
 use crate::progress::Progress;
 use clap::Args;
 use proofmark_engine::{
-    Among, ChooseRequest, EngineError, Request, SIZES, Sweep, USUAL_PRODUCTS, cached_tunings,
-    cases, choose, snippet, unix_seconds,
+    Among, ChooseRequest, RaceTerms, USUAL_PRODUCTS, cached_tunings, choose, snippet, unix_seconds,
 };
 use proofmark_report::reports;
-use proofmark_schema::{AttrValue, Case, DType, Isa};
+use proofmark_schema::{Case, Isa};
 use std::path::PathBuf;
 
 /// Arguments of `choose`.
@@ -24,25 +23,8 @@ pub(crate) struct Choose {
     /// Ops, for cases by --suite, --size or --sweep
     #[arg(value_name = "OP", required_unless_present_any = ["case", "suite", "blocks", "cached"])]
     ops: Vec<String>,
-    /// A case, as `conv2d:f32[b=1,c=64,o=64,h=56,w=56]`; may be given many times
-    #[arg(long, conflicts_with_all = ["ops", "suite", "size", "sweep", "dtype", "attr"])]
-    case: Vec<String>,
-    /// A sweep of the ops' own suites (smoke, standard, full), a workload (resnet-50) or a file
-    /// of one
-    #[arg(long)]
-    suite: Option<String>,
-    /// A named size: small, medium, large or batch
-    #[arg(long, value_parser = SIZES)]
-    size: Option<String>,
-    /// Axis sizes: `b=16,32 s=256:2048:*2 d=768`; every combination is a case
-    #[arg(long, conflicts_with = "size")]
-    sweep: Option<Sweep>,
-    /// Element types, as `f32,bf16`; those of the suite by default
-    #[arg(long, value_delimiter = ',')]
-    dtype: Vec<DType>,
-    /// Attributes, as `groups=32,stride=2`
-    #[arg(long, value_delimiter = ',', value_parser = attribute)]
-    attr: Vec<(String, AttrValue)>,
+    #[command(flatten)]
+    asked: AskedCases,
     /// Choose the blocks of matmul instead: searched on the first case, checked on all of them
     #[arg(long, conflicts_with = "ops")]
     blocks: bool,
@@ -98,7 +80,8 @@ impl Choose {
         let store = self.store.open()?;
         if self.cached {
             let kept = cached_tunings(&store)?;
-            let document = reports::kept_choices(&kept.choices, unix_seconds());
+            let document =
+                reports::kept_choices(&kept.choices, kept.lookups, kept.hits, unix_seconds());
             print_document(self.shown.format, &document)?;
             return Ok(exit::PASS);
         }
@@ -107,11 +90,13 @@ impl Choose {
         let request = ChooseRequest {
             among: if self.blocks { Among::Blocks } else { Among::Kernels },
             cases: self.cases(cap)?,
-            threads: usize::from(self.threads),
-            seconds: if self.quick { self.seconds.min(1.0) } else { self.seconds },
-            alpha: self.alpha,
-            quiet_seconds: self.settle,
-            seed: self.seed,
+            terms: RaceTerms {
+                threads: usize::from(self.threads),
+                seconds: if self.quick { self.seconds.min(1.0) } else { self.seconds },
+                alpha: self.alpha,
+                quiet_seconds: self.settle,
+                seed: self.seed,
+            },
             is_fresh: self.fresh,
             cap,
         };
@@ -136,24 +121,12 @@ impl Choose {
     }
 
     fn cases(&self, cap: Isa) -> Result<Vec<Case>, Failure> {
-        let is_by_name = self.suite.is_none() && self.size.is_none() && self.sweep.is_none();
-        let texts: Vec<&str> = match (&self.case[..], self.blocks && is_by_name) {
-            ([], true) => USUAL_PRODUCTS.to_vec(),
-            (given, _) => given.iter().map(String::as_str).collect(),
-        };
-        if !texts.is_empty() {
-            let parsed = texts.into_iter().map(str::parse::<Case>);
-            return Ok(parsed.collect::<Result<_, _>>().map_err(EngineError::from)?);
+        // Blocks are those of one op, which may be left unsaid.
+        let matmul = (self.blocks && self.asked.is_swept()).then(|| "matmul".to_owned());
+        let ops: Vec<String> = self.ops.iter().cloned().chain(matmul).collect();
+        match self.asked.of(&ops, "smoke", cap)? {
+            none if none.is_empty() && self.blocks => parsed(USUAL_PRODUCTS.iter().copied()),
+            cases => Ok(cases),
         }
-        let ops = if self.blocks { vec!["matmul".to_owned()] } else { self.ops.clone() };
-        Ok(cases(&Request {
-            ops,
-            dtypes: self.dtype.clone(),
-            sweep: self.sweep.clone(),
-            size: self.size.clone(),
-            suite: self.suite.clone().unwrap_or_else(|| "smoke".to_owned()),
-            attrs: self.attr.clone(),
-            ..Request::of_cases(cap, shelf())
-        })?)
     }
 }

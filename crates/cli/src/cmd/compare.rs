@@ -1,17 +1,15 @@
 //! `proofmark compare`: which of two arms is faster, decided for each case.
 
-use super::bench::attribute;
+use super::asked::AskedCases;
 use super::quantities::{seconds, settling, share};
 use super::{DEFAULT_SEED, RepoPath, Shown, StorePath, arm, cap, here, shelf};
 use crate::exit;
 use crate::output::{Failure, print_document, say};
 use crate::progress::Progress;
 use clap::Args;
-use proofmark_engine::{
-    Arm, CompareRequest, EngineError, Programs, Request, SIZES, Source, Sweep, cases, compare,
-};
+use proofmark_engine::{Arm, CompareRequest, Programs, Source, compare};
 use proofmark_report::reports::{self, ComparedArms};
-use proofmark_schema::{AttrValue, Cache, Case, ContenderId, DType, Isa, Memory, Pages};
+use proofmark_schema::{Cache, Case, ContenderId, Isa, Memory, Pages};
 
 /// Arguments of `compare`.
 #[derive(Args)]
@@ -26,25 +24,8 @@ pub(crate) struct Compare {
     /// Ops, for cases by --suite, --size or --sweep
     #[arg(value_name = "OP")]
     ops: Vec<String>,
-    /// A case, as `rms_norm:f32[b=1,s=128,d=4096]`; may be given many times
-    #[arg(long, conflicts_with_all = ["ops", "suite", "size", "sweep", "dtype", "attr"])]
-    case: Vec<String>,
-    /// A sweep of the ops' own suites (smoke, standard, full), a workload (transformer) or a
-    /// file of one
-    #[arg(long)]
-    suite: Option<String>,
-    /// A named size: small, medium, large or batch
-    #[arg(long, value_parser = SIZES)]
-    size: Option<String>,
-    /// Axis sizes: `b=16,32 s=256:2048:*2 d=768`; every combination is a case
-    #[arg(long, conflicts_with = "size")]
-    sweep: Option<Sweep>,
-    /// Element types, as `f32,bf16`; those of the suite by default
-    #[arg(long, value_delimiter = ',')]
-    dtype: Vec<DType>,
-    /// Attributes, as `eps=1e-5,variant=gemma`
-    #[arg(long, value_delimiter = ',', value_parser = attribute)]
-    attr: Vec<(String, AttrValue)>,
+    #[command(flatten)]
+    asked: AskedCases,
     /// The contender where an arm names none
     #[arg(long)]
     contender: Option<ContenderId>,
@@ -134,21 +115,9 @@ impl Compare {
 
     /// The cases asked for; none where two runs are to say which they share.
     fn cases(&self, cap: Isa) -> Result<Vec<Case>, Failure> {
-        if !self.case.is_empty() {
-            let parsed = self.case.iter().map(|text| text.parse::<Case>());
-            return Ok(parsed.collect::<Result<_, _>>().map_err(EngineError::from)?);
-        }
-        let by_sweep = self.suite.is_some() || self.size.is_some() || self.sweep.is_some();
-        if by_sweep || !self.ops.is_empty() {
-            return Ok(cases(&Request {
-                ops: self.ops.clone(),
-                dtypes: self.dtype.clone(),
-                sweep: self.sweep.clone(),
-                size: self.size.clone(),
-                suite: self.suite.clone().unwrap_or_else(|| "standard".to_owned()),
-                attrs: self.attr.clone(),
-                ..Request::of_cases(cap, shelf())
-            })?);
+        let cases = self.asked.of(&self.ops, "standard", cap)?;
+        if !cases.is_empty() {
+            return Ok(cases);
         }
         let is_run = |arm: &Arm| matches!(arm.source, Source::Run(_));
         if is_run(&self.base) && is_run(&self.other) {

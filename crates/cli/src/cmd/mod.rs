@@ -1,5 +1,6 @@
 //! The commands, one file each.
 
+mod asked;
 pub(crate) mod asm;
 pub(crate) mod baseline;
 pub(crate) mod bench;
@@ -38,9 +39,10 @@ use proofmark_engine::{
 use proofmark_schema::Isa;
 
 /// This very program as a worker. Workers read tuned constants themselves; what is wrong with
-/// them is told here, once.
+/// them is told here, once. Whoever starts workers proves, so that memory is kept from here on.
 fn here() -> Result<Here, Failure> {
     constants::in_force()?;
+    keep_freed_memory();
     let program = std::env::current_exe()
         .map_err(|error| Failure::environment(format!("cannot find this program: {error}")))?;
     Ok(Here { program, args: vec!["__worker".to_owned()] })
@@ -49,7 +51,6 @@ fn here() -> Result<Here, Failure> {
 /// What every command that runs workers needs: workers are this very program.
 fn arena() -> Result<Arena, Failure> {
     let here = here()?;
-    keep_freed_memory();
     Ok(Arena::new(here.program, here.args.into_iter().map(Into::into).collect()))
 }
 

@@ -8,8 +8,8 @@ use crate::output::{Failure, print, print_document, say};
 use crate::progress::Progress;
 use clap::{Args, ValueEnum};
 use proofmark_engine::{
-    Emit, EngineError, TuneRequest, USUAL, cached_tunings, snippet, tune, tuned_unit, unix_seconds,
-    usual_crossing,
+    Emit, EngineError, RaceTerms, TuneRequest, USUAL, cached_tunings, snippet, tune, tuned_unit,
+    unix_seconds, usual_crossing,
 };
 use proofmark_report::reports;
 use proofmark_schema::{Case, ContenderId};
@@ -182,14 +182,16 @@ impl Tune {
             case,
             axis: axis.to_owned(),
             between: [base.clone(), other.clone()],
-            threads: usize::from(self.threads),
+            terms: RaceTerms {
+                threads: usize::from(self.threads),
+                seconds: if self.quick { self.seconds.min(1.0) } else { self.seconds },
+                alpha: self.alpha,
+                quiet_seconds: self.settle,
+                seed: self.seed,
+            },
             range,
             rounds: if self.quick { 1 } else { usize::from(self.rounds) },
             races: if self.quick { self.races.min(4) } else { self.races },
-            seconds: if self.quick { self.seconds.min(1.0) } else { self.seconds },
-            alpha: self.alpha,
-            quiet_seconds: self.settle,
-            seed: self.seed,
             is_fresh: self.fresh,
             cap: cap()?,
             shelf: shelf(),

@@ -1,6 +1,7 @@
 /* A peer that adds f32, and misbehaves as it was compiled to: -DWRONG, -DSLOW, -DDEAD, -DHANGING,
  * -DSPINNING, -DLINGERING. Results after the clock has stopped: -DHOMING copies them then, -DLATE
- * computes them only then, -DHOARDING keeps its inputs for that. Without any it is right. */
+ * computes them only then, -DHOARDING keeps its inputs for that. -DEMPTY does only what has no
+ * elements, and one case that no portfolio has. Without any it is right. */
 #include "proofmark_peer.h"
 #include <pthread.h>
 #include <semaphore.h>
@@ -16,6 +17,16 @@ static int supports(const proofmark_call *call, char *why, size_t why_bytes) {
         snprintf(why, why_bytes, "it only adds f32");
         return 1;
     }
+#ifdef EMPTY
+    size_t elements = 1;
+    for (size_t axis = 0; axis < call->axes; axis++) {
+        elements *= call->axis_sizes[axis];
+    }
+    if (elements && elements != 4096) {
+        snprintf(why, why_bytes, "it does only what has no elements");
+        return 1;
+    }
+#endif
     return 0;
 }
 

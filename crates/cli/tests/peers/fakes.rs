@@ -77,6 +77,8 @@ fn a_right_peer_is_proven_and_raced_and_a_wrong_one_is_refused() {
         let record = of(&records, name);
         assert_eq!(record["outcome"], "PROVEN", "{record:#}");
         assert!(record["time_ms"].is_f64(), "{record:#}");
+        let is_counted = record["allocations"].is_number();
+        assert_eq!(is_counted, name == "native/simd", "a library has its own heap: {record:#}");
     }
     let time = |name| of(&records, name)["time_ms"].as_f64().unwrap();
     assert!(time("peer/fake-slow") > time("peer/fake-right"));
@@ -143,6 +145,20 @@ fn a_peer_may_copy_its_results_after_the_clock_but_not_compute_them_then() {
         (code, serde_json::from_str::<Value>(&out).expect(&out)["records"].clone())
     };
     assert_eq!(code, 4, "{records:#?}");
+}
+
+#[test]
+fn a_peer_that_does_only_cases_without_elements_is_not_certified_by_them() {
+    let place = Place::with(&["empty"]);
+    let case = ["bench", "add", "--dtype", "f32", "--sweep", "b=1 s=1 d=4096", "--threads", "1"];
+    let more = ["--quick", "--settle", "0", "--format", "json"];
+    let with = ["--with", "native/simd peer/fake-empty"];
+    let (code, out) = place.run(&[&case[..], &more, &with].concat());
+    assert_eq!(code, 0, "{out}");
+    let records = serde_json::from_str::<Value>(&out).expect(&out)["records"].clone();
+    let empty = of(records.as_array().unwrap(), "peer/fake-empty");
+    assert_eq!(empty["outcome"], "UNSUPPORTED", "{empty:#}");
+    assert!(empty["time_ms"].is_null(), "{empty:#}");
 }
 
 /// Pools of threads look for more work after a call; the turn is handed on when they sleep.

@@ -24,7 +24,6 @@ use proofmark_schema::race::Verdict;
 use proofmark_schema::record::Record;
 use proofmark_schema::{
     Cache, Case, ContenderId, ErrorContract, FORMAT_VERSION, Family, Isa, Memory, Outcome,
-    Underflow,
 };
 use proofmark_store::ItemEntry;
 
@@ -175,23 +174,13 @@ pub(crate) fn decide(
 
 /// What the other arm does not promise and the base does.
 fn promises_less(base: &ErrorContract, other: &ErrorContract) -> Vec<String> {
-    let new = |is_lost: bool, words: &str| is_lost.then(|| words.to_owned());
-    let sums = format!("sums in {}, not in {}", other.accumulate, base.accumulate);
-    let (kept, lost) = (base.reproducibility, other.reproducibility);
-    let bits = format!("reproducibility {}, not {}", lost.name(), kept.name());
-    let flushes = other.underflow == Underflow::Flushed && base.underflow != other.underflow;
-    let words = [
-        (other.accumulate.unit() > base.accumulate.unit()).then_some(sums),
-        (lost < kept).then_some(bits),
-        new(flushes, "it may flush subnormals"),
-        new(
-            other.cancels && !base.cancels,
-            "it may lose results that are small against their operands",
-        ),
-        new(other.rounds_inside && !base.rounds_inside, "it rounds on the way"),
-        new(other.finite_only && !base.finite_only, "nothing for NaN and infinities"),
-    ];
-    words.into_iter().flatten().collect()
+    let known = base.concessions();
+    let conceded = other.concessions().into_iter().filter(|words| !known.contains(words));
+    let (fine, coarse) = (base.accumulate, other.accumulate);
+    let sums = (coarse.unit() > fine.unit()).then(|| format!("sums in {coarse}, not in {fine}"));
+    let (kept, left) = (base.reproducibility, other.reproducibility);
+    let bits = (left < kept).then(|| format!("repeats {}, not {}", left.name(), kept.name()));
+    conceded.map(str::to_owned).chain(sums).chain(bits).collect()
 }
 
 /// The cases whole and checked, with their ops.
@@ -327,7 +316,7 @@ fn refused(decision: &CaseDecision) -> Severity {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use proofmark_schema::{DType, Reproducibility};
+    use proofmark_schema::{DType, Reproducibility, Underflow};
 
     #[test]
     fn a_weaker_contract_is_told_and_a_stronger_one_is_not() {
@@ -344,6 +333,6 @@ mod tests {
         assert_eq!(promises_less(&weak, &strong), Vec::<String>::new());
         assert_eq!(promises_less(&strong, &strong), Vec::<String>::new());
         let one = ErrorContract { finite_only: true, ..strong };
-        assert_eq!(promises_less(&strong, &one), ["nothing for NaN and infinities"]);
+        assert_eq!(promises_less(&strong, &one), ["promises nothing for NaN and infinities"]);
     }
 }

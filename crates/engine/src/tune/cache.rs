@@ -1,7 +1,8 @@
 //! Crossings and choices that were found before, by machine, program and question.
 
-use super::TuneRequest;
+use super::{RaceTerms, TuneRequest};
 use crate::EngineError;
+use crate::proofs::hash;
 use proofmark_analyze::{Choice, Crossing};
 use proofmark_schema::{Case, ContenderId};
 use proofmark_store::Store;
@@ -50,17 +51,12 @@ pub(super) fn key(
             *size = 0;
         }
     }
-    let program = program_hash(program);
+    let program = hash(program);
     let [base, other] = between;
-    let TuneRequest { range: (from, to), axis, threads, rounds, .. } = request;
+    let TuneRequest { range: (from, to), axis, terms: RaceTerms { threads, .. }, rounds, .. } =
+        request;
     let of = format!("{axis}={from}..{to} {base} {other} threads={threads} rounds={rounds}");
     format!("{machine} {program} {case} {of}")
-}
-
-/// Tells one build of the program from another.
-pub(super) fn program_hash(program: &Path) -> String {
-    std::fs::read(program)
-        .map_or_else(|_| "?".to_owned(), |bytes| blake3::hash(&bytes).to_hex()[..12].to_owned())
 }
 
 fn read(store: &Store) -> Result<Kept, EngineError> {

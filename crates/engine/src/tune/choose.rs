@@ -2,11 +2,12 @@
 //! raced against the best so far, and what wins is raced against the built-in one once more.
 
 use super::cache;
-use super::races::{Races, Shown, Terms, refusal};
+use super::races::{RaceTerms, Races, Shown, refusal};
 use super::worker_args;
 use crate::admit::Admission;
 use crate::compare::{best_path, checked};
 use crate::limits::ceilings;
+use crate::proofs::hash;
 use crate::{EngineError, Here, Listener};
 use proofmark_analyze::{Among, Challenge, Choice, best_of, is_borne_out};
 use proofmark_arena::Arena;
@@ -27,16 +28,8 @@ pub struct ChooseRequest {
     pub among: Among,
     /// The cases.
     pub cases: Vec<Case>,
-    /// Threads.
-    pub threads: usize,
-    /// Seconds after which no further trial of a race starts.
-    pub seconds: f64,
-    /// Error rate of each race.
-    pub alpha: f64,
-    /// Seconds to wait for a quiet machine before each race, at the most; 0: not at all.
-    pub quiet_seconds: f64,
-    /// Seed of inputs, layouts and orders.
-    pub seed: u64,
+    /// How each race goes.
+    pub terms: RaceTerms,
     /// Whether to measure although an answer is kept.
     pub is_fresh: bool,
     /// Highest path.
@@ -172,13 +165,6 @@ impl<'a> Sought<'a> {
         {
             return Ok(Sought::Kept(Box::new(Choice { is_cached: true, ..choice })));
         }
-        let terms = Terms {
-            threads: request.threads,
-            seconds: request.seconds,
-            alpha: request.alpha,
-            quiet_seconds: request.quiet_seconds,
-            seed: request.seed,
-        };
         let ceilings = ceilings(store, facts, request.cap, listener);
         Ok(Sought::Open(Box::new(Search {
             here,
@@ -188,7 +174,7 @@ impl<'a> Sought<'a> {
             cases,
             best: built_in.clone(),
             built_in,
-            races: Races::new(terms, ceilings, listener),
+            races: Races::new(request.terms, ceilings, listener),
             found: Vec::new(),
             refused: Vec::new(),
         })))
@@ -204,7 +190,7 @@ fn built_in(
     let none = |why: String| EngineError::Nothing(format!("{case}: {why}"));
     match request.among {
         Among::Kernels => {
-            let chosen = library::choose(entry, case, request.threads);
+            let chosen = library::choose(entry, case, request.terms.threads);
             let (kernel, _) = chosen.map_err(|error| none(error.to_string()))?;
             Ok(Way { who: way(entry, kernel.name(), request.cap), blocks: None })
         }
@@ -213,7 +199,7 @@ fn built_in(
                 let why = "only products on vectors are cut into blocks: give cases of matmul";
                 return Err(none(why.to_owned()));
             }
-            let name = if request.threads > 1 { "parallel" } else { "simd" };
+            let name = if request.terms.threads > 1 { "parallel" } else { "simd" };
             let Blocking { kc, mc, nc, .. } = Blocking::built_in(request.cap);
             let blocks = Some(Blocks { kc, mc, nc });
             Ok(Way { who: way(entry, name, request.cap), blocks })
@@ -234,7 +220,7 @@ fn others(entry: &'static Entry, case: &Case, request: &ChooseRequest, but: &Way
         let kernel = entry.kernel(&who.name)?;
         let isa = who.isa?;
         let is_ready = kernel.prepared_bytes(case, isa) == 0 && isa >= but.who.isa?.min(Isa::Avx2);
-        let is_own = request.threads > 1 || !kernel.is_serial_twin();
+        let is_own = request.terms.threads > 1 || !kernel.is_serial_twin();
         (is_ready && is_own && kernel.supports(case, isa).is_ok()).then_some(())
     };
     let names = entry.kernels.iter().map(|kernel| kernel.name());
@@ -297,7 +283,7 @@ impl Search<'_> {
     where
         Self: 'b,
     {
-        let (seed, cap, listener) = (self.request.seed, self.request.cap, self.listener);
+        let (seed, cap, listener) = (self.request.terms.seed, self.request.cap, self.listener);
         let stand = |(way, arena): (&'b Way, &'b Arena)| Stand {
             way,
             admission: Admission::new(arena, seed, cap, listener),
@@ -313,7 +299,7 @@ impl Search<'_> {
         stands: [&mut Stand<'_>; 2],
         most: usize,
     ) -> Result<Option<Challenge>, EngineError> {
-        let threads = self.request.threads;
+        let threads = self.request.terms.threads;
         self.races.announce(case, most);
         let [against, option] = stands;
         let ways = [against.way, option.way];
@@ -365,14 +351,14 @@ impl Search<'_> {
         };
         let choice = Choice {
             case: self.cases[0].1.clone(),
-            threads: self.request.threads,
+            threads: self.request.terms.threads,
             among: self.request.among,
             built_in,
             chosen,
             search: std::mem::take(&mut self.found),
             check,
             refused: std::mem::take(&mut self.refused),
-            alpha: self.request.alpha,
+            alpha: self.request.terms.alpha,
             run: self.races.keep(store, facts)?,
             made: proofmark_machine::unix_seconds(),
             is_cached: false,
@@ -395,8 +381,8 @@ fn question(
         Among::Blocks => "blocks",
     };
     let cases: Vec<String> = cases.iter().map(|(_, case)| case.to_string()).collect();
-    let program = cache::program_hash(&here.program);
-    let (threads, cap, cases) = (request.threads, request.cap, cases.join(" "));
+    let program = hash(&here.program);
+    let (threads, cap, cases) = (request.terms.threads, request.cap, cases.join(" "));
     format!("{machine} {program} {among} of {cases} threads={threads} up to {cap}")
 }
 
@@ -408,11 +394,7 @@ mod tests {
         ChooseRequest {
             among,
             cases: Vec::new(),
-            threads,
-            seconds: 1.0,
-            alpha: 0.01,
-            quiet_seconds: 0.0,
-            seed: 1,
+            terms: RaceTerms { threads, seconds: 1.0, alpha: 0.01, quiet_seconds: 0.0, seed: 1 },
             is_fresh: false,
             cap: crate::isa_cap(None).unwrap(),
         }

@@ -12,6 +12,7 @@ pub use constants::{
     Constants, Emit, Tuned, TunedBlocks, TunedKernel, read_constants, set_constants, snippet, unit,
     write_constants,
 };
+pub use races::RaceTerms;
 
 use crate::compare::{best_path, checked};
 use crate::limits::ceilings;
@@ -39,22 +40,14 @@ pub struct TuneRequest {
     pub axis: String,
     /// The one that is compared with, and the one that starts to pay.
     pub between: [ContenderId; 2],
-    /// Threads both may use.
-    pub threads: usize,
+    /// How each race goes.
+    pub terms: RaceTerms,
     /// Smallest and greatest size.
     pub range: (u64, u64),
     /// Times that the bounds of the crossing are raced.
     pub rounds: usize,
     /// Races after the first look, at the most.
     pub races: usize,
-    /// Seconds after which no further trial of a race starts.
-    pub seconds: f64,
-    /// Error rate of each race.
-    pub alpha: f64,
-    /// Seconds to wait for a quiet machine before each race, at the most; 0: not at all.
-    pub quiet_seconds: f64,
-    /// Seed of inputs, layouts and orders.
-    pub seed: u64,
     /// Whether to measure although an answer is kept.
     pub is_fresh: bool,
     /// Highest path.
@@ -193,9 +186,9 @@ impl Search<'_> {
             case: track.at(mark),
             axis: request.axis.clone(),
             between: track.between,
-            threads: request.threads,
+            threads: request.terms.threads,
             range: (places.first().map_or(1, |p| p.at), places.last().map_or(1, |p| p.at)),
-            alpha: request.alpha,
+            alpha: request.terms.alpha,
             places,
             answer,
             constant,

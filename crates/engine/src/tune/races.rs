@@ -22,19 +22,19 @@ use proofmark_store::{ItemEntry, Store};
 const SAME_MARGIN: f64 = 0.03;
 const REPORT_MARGIN: f64 = 0.01;
 
-/// How every race of a run goes.
+/// How every race of a tuning goes.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Terms {
+pub struct RaceTerms {
     /// Threads both may use.
-    pub(super) threads: usize,
+    pub threads: usize,
     /// Seconds after which no further trial of a race starts.
-    pub(super) seconds: f64,
+    pub seconds: f64,
     /// Error rate of each race.
-    pub(super) alpha: f64,
-    /// Seconds to wait for a quiet machine before each race.
-    pub(super) quiet_seconds: f64,
+    pub alpha: f64,
+    /// Seconds to wait for a quiet machine before each race, at the most; 0: not at all.
+    pub quiet_seconds: f64,
     /// Seed of inputs, layouts and orders.
-    pub(super) seed: u64,
+    pub seed: u64,
 }
 
 /// What a race showed of the second of two.
@@ -46,14 +46,18 @@ pub(super) struct Shown {
 
 /// What every race needs, and what came of those run so far.
 pub(super) struct Races<'a> {
-    terms: Terms,
+    terms: RaceTerms,
     ceilings: Ceilings,
     listener: &'a dyn Listener,
     items: Vec<(Item, ItemEntry)>,
 }
 
 impl<'a> Races<'a> {
-    pub(super) fn new(terms: Terms, ceilings: Ceilings, listener: &'a dyn Listener) -> Races<'a> {
+    pub(super) fn new(
+        terms: RaceTerms,
+        ceilings: Ceilings,
+        listener: &'a dyn Listener,
+    ) -> Races<'a> {
         Races { terms, ceilings, listener, items: Vec::new() }
     }
 
@@ -81,7 +85,7 @@ impl<'a> Races<'a> {
         field: &[Proven<'_>; 2],
         names: [String; 2],
     ) -> Option<Shown> {
-        let Terms { threads, seconds, alpha, quiet_seconds, seed } = self.terms;
+        let RaceTerms { threads, seconds, alpha, quiet_seconds, seed } = self.terms;
         let number = self.items.len() as u64;
         let stopping = Stopping {
             looks: looks_for(entry, &case, threads),

@@ -1,7 +1,7 @@
 //! The races of a crossing, one size after the other.
 
 use super::TuneRequest;
-use super::races::{Races, Shown, Terms, refusal};
+use super::races::{Races, Shown, refusal};
 use crate::admit::Admission;
 use crate::{EngineError, Listener};
 use proofmark_analyze::{Answer, Spot, Zone, answer, coarse, next_place};
@@ -35,14 +35,7 @@ impl<'a> Track<'a> {
         ceilings: Ceilings,
         listener: &'a dyn Listener,
     ) -> Track<'a> {
-        let terms = Terms {
-            threads: request.threads,
-            seconds: request.seconds,
-            alpha: request.alpha,
-            quiet_seconds: request.quiet_seconds,
-            seed: request.seed,
-        };
-        let races = Races::new(terms, ceilings, listener);
+        let races = Races::new(request.terms, ceilings, listener);
         Track { request, entry, case, between, listener, races }
     }
 
@@ -76,7 +69,7 @@ impl<'a> Track<'a> {
     /// Races at sizes far apart, then between those where the faster one changes.
     pub(super) fn bisect(&mut self, arena: &Arena) -> Result<Vec<Spot>, EngineError> {
         let request = self.request;
-        let mut admission = Admission::new(arena, request.seed, request.cap, self.listener);
+        let mut admission = Admission::new(arena, request.terms.seed, request.cap, self.listener);
         let mut places = Vec::new();
         let sizes = self.sizes()?;
         let most = sizes.len() + request.races;
@@ -102,7 +95,7 @@ impl<'a> Track<'a> {
     /// as a first search may take.
     pub(super) fn again(&mut self, arena: &Arena, places: &mut [Spot]) -> Result<(), EngineError> {
         let request = self.request;
-        let mut admission = Admission::new(arena, request.seed, request.cap, self.listener);
+        let mut admission = Admission::new(arena, request.terms.seed, request.cap, self.listener);
         let mut seen = Vec::new();
         while let Answer::Once { crossing } = answer(places)
             && seen.len() < request.races
@@ -129,7 +122,7 @@ impl<'a> Track<'a> {
         let (request, entry, case) = (self.request, self.entry, self.at(size));
         self.races.announce(&case, most);
         let mut admit = |who: &ContenderId| {
-            let admitted = admission.admit(entry, &case, who, request.threads);
+            let admitted = admission.admit(entry, &case, who, request.terms.threads);
             admitted.map_err(|proof| EngineError::Nothing(refusal(who, &case, &proof)))
         };
         let field = [admit(&self.between[0])?, admit(&self.between[1])?];
@@ -138,23 +131,9 @@ impl<'a> Track<'a> {
         Ok(shown.map(|Shown { ratio, verdict, trials }| Spot { at: size, ratio, verdict, trials }))
     }
 
-    /// The constant that keeps to one thread what was not shown to be worth it: a little below the
-    /// first size that was, because kernels cut by rows.
+    /// The constant of the op.
     pub(super) fn constant(&self, answer: &Answer, places: &[Spot]) -> Option<usize> {
-        let size = |at: u64| tuning::size(&self.at(at));
-        let first = places.first()?;
-        match answer {
-            Answer::Once { crossing } if crossing.is_faster => {
-                let first = size(crossing.worth(places))?;
-                Some((first - first / 8).max(1))
-            }
-            // Where there is no crossing, the least size of all must have been decided: what lies
-            // outside of the range nobody has seen.
-            Answer::AlwaysFaster if first.verdict == Verdict::Faster && first.at <= 1 => {
-                size(first.at).map(|size| (size - size / 8).max(1))
-            }
-            _ => None,
-        }
+        constant(answer, places, &|at| tuning::size(&self.at(at)))
     }
 
     /// A quarter of the threshold, the threshold, and four times it.
@@ -166,7 +145,7 @@ impl<'a> Track<'a> {
     ) -> Result<Vec<Zone>, EngineError> {
         let Answer::Once { crossing } = answer else { return Ok(Vec::new()) };
         let (request, high) = (self.request, crossing.worth(places));
-        let mut admission = Admission::new(arena, request.seed, request.cap, self.listener);
+        let mut admission = Admission::new(arena, request.terms.seed, request.cap, self.listener);
         let wanted = [("below", crossing.low / 4), ("at", high), ("above", high * 4)];
         let mut zones = Vec::new();
         for (name, size) in wanted {
@@ -177,5 +156,50 @@ impl<'a> Track<'a> {
             }
         }
         Ok(zones)
+    }
+}
+
+/// The constant that keeps to one thread what was not shown to be worth it: a little below the
+/// first size that was, because kernels cut by rows. `size` is that of a case in the op's unit.
+fn constant(
+    answer: &Answer,
+    places: &[Spot],
+    size: &dyn Fn(u64) -> Option<usize>,
+) -> Option<usize> {
+    let first = places.first()?;
+    let at = match answer {
+        Answer::Once { crossing } if crossing.is_faster => crossing.worth(places),
+        // Where there is no crossing, the least size of all must have been decided: what lies
+        // outside of the range nobody has seen.
+        Answer::AlwaysFaster if first.verdict == Verdict::Faster && first.at <= 1 => first.at,
+        _ => return None,
+    };
+    size(at).map(|size| (size - size / 8).max(1))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proofmark_analyze::Between;
+    use proofmark_schema::quantity::Interval;
+
+    #[test]
+    fn a_constant_rests_on_a_crossing_or_on_the_least_size_of_all() {
+        let place = |at, verdict| {
+            let ratio = Interval { estimate: 0.5, low: 0.4, high: 0.6, confidence: 0.99 };
+            Spot { at, ratio, verdict, trials: 5 }
+        };
+        let of = |answer: &Answer, places: &[Spot]| {
+            constant(answer, places, &|at| Some(100 * at as usize))
+        };
+        let once = |is_faster| Answer::Once { crossing: Between { low: 4, high: 8, is_faster } };
+        let places = [place(1, Verdict::Slower), place(8, Verdict::Faster)];
+        assert_eq!(of(&once(true), &places), Some(700));
+        assert_eq!(of(&once(false), &places), None);
+        // Up to a size that somebody gave it was never faster: beyond it nobody has looked.
+        assert_eq!(of(&Answer::NeverFaster, &[place(1, Verdict::Slower)]), None);
+        assert_eq!(of(&Answer::AlwaysFaster, &[place(1, Verdict::Faster)]), Some(88));
+        assert_eq!(of(&Answer::AlwaysFaster, &[place(64, Verdict::Faster)]), None);
+        assert_eq!(of(&Answer::AlwaysFaster, &[place(1, Verdict::Undecided)]), None);
     }
 }

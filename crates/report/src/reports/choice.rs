@@ -1,10 +1,10 @@
 //! The report of choices: which kernel or which blocks are the fastest, and the races behind it.
 
+use super::threshold::{hit_rate, verdict};
 use crate::document::{Cell, Column, Document, Emphasis};
 use crate::plain::{counted, percent, ratio, threads};
 use proofmark_analyze::{Among, Challenge, Choice};
-use proofmark_schema::quantity::{Age, Interval};
-use proofmark_schema::race::Verdict;
+use proofmark_schema::quantity::Age;
 use serde_json::json;
 
 const CHOSEN: [Column; 5] = [
@@ -58,10 +58,10 @@ pub fn choices(choices: &[Choice]) -> Document {
     document
 }
 
-/// The document of what is kept.
-pub fn kept_choices(choices: &[Choice], now: u64) -> Document {
-    let mut document =
-        Document::new("Choices that are kept", json!({ "choices": choices }), "choices");
+/// The document of what is kept, with how often that saved a measurement.
+pub fn kept_choices(choices: &[Choice], lookups: u64, hits: u64, now: u64) -> Document {
+    let data = json!({ "choices": choices, "lookups": lookups, "hits": hits });
+    let mut document = Document::new("Choices that are kept", data, "choices");
     let row = |choice: &Choice| {
         vec![
             Cell::plain(choice.case.to_string()),
@@ -72,9 +72,10 @@ pub fn kept_choices(choices: &[Choice], now: u64) -> Document {
         ]
     };
     document.table("", &KEPT, choices.iter().map(row).collect());
-    if choices.is_empty() {
-        document.text("None is kept: `proofmark choose conv2d` makes some.");
-    }
+    document.text(match choices.is_empty() {
+        true => "None is kept: `proofmark choose conv2d` makes some.".to_owned(),
+        false => hit_rate(lookups, hits),
+    });
     document
 }
 
@@ -89,28 +90,18 @@ fn chosen(choice: &Choice) -> Vec<Cell> {
         Cell::plain(choice.threads.to_string()),
         Cell::plain(&choice.built_in),
         name,
-        Cell::plain(gain.map_or("–".to_owned(), |race| ratio(&speed_up(&race.ratio)))),
+        Cell::plain(gain.map_or("–".to_owned(), |race| ratio(&race.ratio.inverse()))),
     ]
 }
 
 fn race(race: &Challenge) -> Vec<Cell> {
-    let (verdict, emphasis) = match race.verdict {
-        Verdict::Faster => ("FASTER", Some(Emphasis::Good)),
-        Verdict::Slower => ("SLOWER", Some(Emphasis::Bad)),
-        other => (other.name(), None),
-    };
     vec![
         Cell::plain(&race.option),
         Cell::plain(&race.against),
-        Cell::plain(ratio(&speed_up(&race.ratio))),
-        Cell { emphasis, ..Cell::plain(verdict) },
+        Cell::plain(ratio(&race.ratio.inverse())),
+        verdict(race.verdict),
         Cell::plain(race.trials.to_string()),
     ]
-}
-
-fn speed_up(ratio: &Interval) -> Interval {
-    let Interval { estimate, low, high, confidence } = *ratio;
-    Interval { estimate: 1.0 / estimate, low: 1.0 / high, high: 1.0 / low, confidence }
 }
 
 fn summary(choices: &[Choice]) -> String {
@@ -147,6 +138,8 @@ fn evidence(choice: &Choice) -> String {
 mod tests {
     use super::*;
     use crate::render::{Style, find};
+    use proofmark_schema::quantity::Interval;
+    use proofmark_schema::race::Verdict;
 
     fn choice(chosen: &str) -> Choice {
         let case: proofmark_schema::Case = "conv2d:f32[b=1,c=16]".parse().unwrap();
@@ -190,8 +183,9 @@ mod tests {
 
     #[test]
     fn kept_choices_have_an_age() {
-        let kept = text(&kept_choices(&[choice("winograd")], 7300));
+        let kept = text(&kept_choices(&[choice("winograd")], 4, 3, 7300));
         assert!(kept.contains("winograd") && kept.contains("2 h"), "{kept}");
-        assert!(text(&kept_choices(&[], 0)).contains("None is kept"));
+        assert!(kept.contains("a hit rate of 75 %"), "{kept}");
+        assert!(text(&kept_choices(&[], 0, 0, 0)).contains("None is kept"));
     }
 }

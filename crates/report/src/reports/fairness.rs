@@ -5,7 +5,7 @@ use proofmark_schema::finding::Finding;
 use proofmark_schema::memory::state_word;
 use proofmark_schema::quantity::Nanos;
 use proofmark_schema::record::Record;
-use proofmark_schema::{DType, Family, Underflow};
+use proofmark_schema::{DType, Family};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 
@@ -61,21 +61,9 @@ pub(super) fn fairness(records: &[&Record]) -> String {
         let class = record.judged.proof().contract.accumulate;
         (class != DType::F32).then(|| format!("sums in {class}"))
     });
-    let flushed = named(records, |record| {
-        let underflow = record.judged.proof().contract.underflow;
-        (underflow == Underflow::Flushed).then(|| "may flush subnormals".to_owned())
-    });
-    let cancelled = named(records, |record| {
-        let cancels = record.judged.proof().contract.cancels;
-        cancels.then(|| "may lose results that are small against their operands".to_owned())
-    });
-    let rounded = named(records, |record| {
-        let rounds = record.judged.proof().contract.rounds_inside;
-        rounds.then(|| format!("rounds to {} on the way", record.case.dtype))
-    });
-    let finite = named(records, |record| {
-        let finite_only = record.judged.proof().contract.finite_only;
-        finite_only.then(|| "promises nothing for NaN and infinities".to_owned())
+    let conceded = named(records, |record| {
+        let concessions = record.judged.proof().contract.concessions();
+        (!concessions.is_empty()).then(|| concessions.join(", "))
     });
     let packing = match outside.len() {
         0 => "packing inside the timed call".to_owned(),
@@ -90,8 +78,7 @@ pub(super) fn fairness(records: &[&Record]) -> String {
         threads(records[0].threads),
         records[0].case.dtype
     );
-    let notes = [fewer, classes, flushed, cancelled, rounded, finite, elsewhere];
-    for unlike in notes.into_iter().flatten() {
+    for unlike in [fewer, classes, conceded, elsewhere].into_iter().flatten() {
         let _ = write!(line, "; unlike the others: {unlike}");
     }
     line

@@ -78,29 +78,15 @@ pub fn kept_thresholds(crossings: &[Crossing], lookups: u64, hits: u64, now: u64
         ]
     };
     document.table("", &KEPT, crossings.iter().map(row).collect());
-    document.text(match (crossings.is_empty(), lookups) {
-        (true, _) => "None is kept: `proofmark tune --all` finds the usual ones.".to_owned(),
-        (false, 0) => "None was asked for again yet.".to_owned(),
-        (false, _) => format!(
-            "{hits} of {lookups} questions were answered from here: a hit rate of {}.",
-            percent(100.0 * hits as f64 / lookups as f64)
-        ),
+    document.text(match crossings.is_empty() {
+        true => "None is kept: `proofmark tune --all` finds the usual ones.".to_owned(),
+        false => hit_rate(lookups, hits),
     });
     document
 }
 
 fn place(place: &Spot) -> Vec<Cell> {
-    let (verdict, emphasis) = match place.verdict {
-        Verdict::Faster => ("FASTER", Some(Emphasis::Good)),
-        Verdict::Slower => ("SLOWER", Some(Emphasis::Bad)),
-        other => (other.name(), None),
-    };
-    let interval = proofmark_schema::quantity::Interval {
-        estimate: 1.0 / place.ratio.estimate,
-        low: 1.0 / place.ratio.high,
-        high: 1.0 / place.ratio.low,
-        confidence: place.ratio.confidence,
-    };
+    let interval = place.ratio.inverse();
     // Two or three trials of a noisy race bound nothing.
     let speedup = match interval.high > 100.0 * interval.low {
         true => format!("{}× [?]", three_digits(interval.estimate)),
@@ -109,9 +95,30 @@ fn place(place: &Spot) -> Vec<Cell> {
     vec![
         Cell::plain(place.at.to_string()),
         Cell::plain(speedup),
-        Cell { emphasis, ..Cell::plain(verdict) },
+        verdict(place.verdict),
         Cell::plain(place.trials.to_string()),
     ]
+}
+
+/// What a race showed, set off where it showed a difference.
+pub(super) fn verdict(verdict: Verdict) -> Cell {
+    match verdict {
+        Verdict::Faster => Cell::with(verdict.name(), Emphasis::Good),
+        Verdict::Slower => Cell::with(verdict.name(), Emphasis::Bad),
+        other => Cell::plain(other.name()),
+    }
+}
+
+/// How often an answer that is kept saved a measurement.
+pub(super) fn hit_rate(lookups: u64, hits: u64) -> String {
+    match lookups {
+        0 => "None was asked for again yet.".to_owned(),
+        _ => format!(
+            "{hits} of {lookups} questions to `tune` and `choose` were answered from what is kept: \
+             a hit rate of {}.",
+            percent(100.0 * hits as f64 / lookups as f64)
+        ),
+    }
 }
 
 fn zone(zone: &Zone) -> Vec<Cell> {
