@@ -4,7 +4,7 @@ use crate::poison::poison_word;
 use proofmark_schema::wire::OperandMap;
 use proofmark_schema::{DType, Pages};
 use proofmark_tensor::{
-    Access, Layout, Mapping, Placement, Tensor, check_canary, memfd, mix, write_canary,
+    Access, HUGE_BYTES, Layout, Mapping, Placement, Tensor, check_canary, memfd, mix, write_canary,
 };
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::fs::SealFlags;
@@ -30,8 +30,6 @@ pub struct OperandPlan {
     pub pages: Pages,
 }
 
-/// Bytes of a huge page.
-const HUGE_BYTES: usize = 2 << 20;
 /// Bytes of a cache line: sets start on one, as the first does, and one lies between them.
 const LINE_BYTES: usize = 64;
 

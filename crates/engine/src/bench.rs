@@ -1,6 +1,7 @@
 //! The run: certify, prove, race, record, one item of the plan after the other.
 
 use crate::admit::Admission;
+use crate::again::raced;
 use crate::limits::{ceilings, demand};
 use crate::{EngineError, Event, Listener, Shard, find_op};
 use proofmark_arena::Arena;
@@ -200,7 +201,7 @@ impl Bench<'_> {
                 quiet_ns: (self.quiet_seconds * 1e9) as u64,
                 ..Budget::of(plan).rules(seed)
             };
-            match race(field, &rules, &MonotonicClock) {
+            match raced(&rules, self.listener, |rules| race(field, rules, &MonotonicClock)) {
                 Ok(race) => return Some(race),
                 Err(fault) => {
                     let failed = field.remove(fault.arm);

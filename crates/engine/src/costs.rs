@@ -118,6 +118,17 @@ fn allocation(all: &mut Vec<Cost>) -> Result<(), EngineError> {
     all.push(times("allocation/mapped between guard pages, 1024 KiB", || {
         black_box(Mapping::anonymous(1 << 20).ok());
     }));
+    // Pages come when they are touched: that is the price that huge ones lower.
+    for (pages, map) in [
+        ("pages of 4 KiB", Mapping::anonymous as fn(usize) -> std::io::Result<Mapping>),
+        ("huge pages", Mapping::anonymous_huge),
+    ] {
+        all.push(times(&format!("allocation/mapped and touched on {pages}, 2048 KiB"), || {
+            let mut mapping = map(2 << 20).expect("memory for a moment");
+            mapping.bytes_mut().iter_mut().step_by(4096).for_each(|byte| *byte = 1);
+            black_box(mapping);
+        }));
+    }
     all.push(hit_rate());
     let mut buffer = AlignedBuffer::new(1 << 20);
     buffer.as_mut_slice().fill(1);

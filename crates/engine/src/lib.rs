@@ -2,6 +2,7 @@
 #![forbid(unsafe_code)]
 
 mod admit;
+mod again;
 mod arm;
 mod artefact;
 mod bench;

@@ -1,6 +1,7 @@
 //! A contender against itself on more threads, all thread counts in the blocks of one race.
 
 use crate::admit::Admission;
+use crate::again::raced;
 use crate::bench::{performance, record, refused_while_measured};
 use crate::compare::checked;
 use crate::costs::fork_join_ns;
@@ -214,7 +215,8 @@ impl<'a> Ladder<'a> {
             if field.is_empty() {
                 break None;
             }
-            match race(&field, &self.rules(item), &MonotonicClock) {
+            let rules = self.rules(item);
+            match raced(&rules, self.listener, |rules| race(&field, rules, &MonotonicClock)) {
                 Ok(race) => break Some(race),
                 Err(fault) => {
                     self.listener.hear(&Event::Note(fault.to_string()));

@@ -7,6 +7,7 @@
 
 mod certificate;
 mod compare;
+mod entrant;
 mod examiner;
 mod expense;
 mod other_gates;
@@ -20,8 +21,9 @@ mod subject;
 
 pub use certificate::{Certificate, certify};
 pub use compare::{Score, score};
+pub use entrant::{Entrant, Unverified};
 pub use examiner::{Depth, Examiner, Rules, measure};
 pub use expense::{Expense, expense};
 pub use other_gates::{OTHER_GATES, OtherGate};
-pub use proven::{Entrant, Proven, Revealed, Seat, Unverified};
+pub use proven::{Proven, Revealed, Seat};
 pub use selftest::{CorrectResult, MutantResult, try_correct, try_mutant};

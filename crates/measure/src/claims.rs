@@ -19,7 +19,7 @@ pub(crate) fn believable(race: &Race, arm: usize, ran: &Ran) -> Result<(), RaceF
     Err(lied(race, arm, reason))
 }
 
-fn lied(race: &Race, arm: usize, reason: String) -> RaceFault {
+pub(crate) fn lied(race: &Race, arm: usize, reason: String) -> RaceFault {
     RaceFault { arm, contender: race.arms[arm].to_string(), kind: FaultKind::Lied, reason }
 }
 

@@ -14,6 +14,7 @@ mod order;
 mod pace;
 mod quiet;
 mod race;
+mod recall;
 mod ruler;
 mod rules;
 mod ruling;

@@ -16,6 +16,8 @@ const LONG_TRIAL_NS: f64 = 200e6;
 /// them.
 const RUN_IN_ROUNDS: usize = 4;
 const RUN_IN_NS: f64 = 50e6;
+/// Longer calls have their data in the caches for nearly all of their time anyway.
+const PRIMED_NS: f64 = 25e6;
 
 /// How one trial is run.
 pub(crate) struct Pace {
@@ -26,6 +28,8 @@ pub(crate) struct Pace {
     /// Untimed rounds of all arms before the first block.
     pub(crate) run_in: usize,
     is_long: bool,
+    /// Untimed calls before each of a long one.
+    prime: u32,
 }
 
 /// One block: who runs when.
@@ -54,24 +58,33 @@ impl Pace {
             calls.fill(least);
         }
         if fastest.iter().all(|&each| each <= LONG_CALL_SLICES * slice) {
-            return Pace { calls, blocks: rules.blocks, run_in: RUN_IN_ROUNDS, is_long: false };
+            return Pace {
+                calls,
+                blocks: rules.blocks,
+                run_in: RUN_IN_ROUNDS,
+                is_long: false,
+                prime: 1,
+            };
         }
         let round: f64 = fastest.iter().zip(&calls).map(|(each, &n)| each * f64::from(n)).sum();
         let blocks = (LONG_TRIAL_NS / round / ROUNDS as f64) as u32;
         let run_in = ((RUN_IN_NS / round) as usize).clamp(1, RUN_IN_ROUNDS);
-        Pace { calls, blocks: blocks.clamp(1, rules.blocks), run_in, is_long: true }
+        let is_short_enough = fastest.iter().all(|&each| each <= PRIMED_NS);
+        let prime = u32::from(rules.primes_long && is_short_enough);
+        Pace { calls, blocks: blocks.clamp(1, rules.blocks), run_in, is_long: true, prime }
     }
 
     /// Draws a block.
     ///
     /// The arm before has left its own data in the caches. Short slices are therefore each primed
-    /// by an untimed call. For long calls that would double the time and the distance between
-    /// neighbours: they go round instead, so that every slice follows another arm's.
+    /// by an untimed call. For long calls that doubles the time and the distance between
+    /// neighbours: they go round instead, so that every slice follows another arm's, and are
+    /// primed only where the time itself is asked for.
     pub(crate) fn block(&self, stream: &mut Stream) -> Block {
         let arms = self.calls.len();
         if self.is_long && arms > 1 {
             let order = repeated(arms, ROUNDS, stream);
-            Block { opening: order.last().copied(), prime: 0, order }
+            Block { opening: order.last().copied(), prime: self.prime, order }
         } else {
             Block { opening: None, prime: 1, order: mirrored(arms, stream) }
         }
@@ -93,7 +106,8 @@ mod tests {
     #[test]
     fn a_long_call_follows_one_of_another_arm() {
         for arms in 2..5 {
-            let pace = Pace::of(&vec![2e6; arms], &RaceRules::standard(1));
+            let rules = RaceRules { primes_long: false, ..RaceRules::standard(1) };
+            let pace = Pace::of(&vec![2e6; arms], &rules);
             let mut stream = Stream::new(7);
             for _ in 0..20 {
                 let block = pace.block(&mut stream);
@@ -102,6 +116,15 @@ mod tests {
                 assert!(ran.windows(2).all(|pair| pair[0] != pair[1]), "{ran:?}");
             }
         }
+    }
+
+    #[test]
+    fn a_long_call_is_primed_where_its_time_is_asked_for_unless_it_is_very_long() {
+        let prime = |each: f64, primes_long| {
+            let rules = RaceRules { primes_long, ..RaceRules::standard(1) };
+            Pace::of(&[each; 2], &rules).block(&mut Stream::new(7)).prime
+        };
+        assert_eq!((prime(8e6, true), prime(8e6, false), prime(30e6, true)), (1, 0, 0));
     }
 
     #[test]

@@ -5,6 +5,7 @@ use crate::clock::Clock;
 use crate::order::drawn;
 use crate::pace::{MOST_CALLS, Pace};
 use crate::quiet::await_quiet;
+use crate::recall::Recall;
 use crate::ruler::Watch;
 use crate::rules::RaceRules;
 use crate::stable::{Heat, Stable, Workers};
@@ -109,13 +110,15 @@ pub(crate) fn run(
     };
     let mut stream = Stream::new(rules.seed);
     let mut fastest = vec![f64::INFINITY; count];
+    let mut recall = Recall::new(count);
     for number in 0..rules.most_trials {
         let trial = draw_trial(&mut stream);
         stable.trial(&trial, &mut |heat| {
-            run_trial(heat, &mut race, number, &mut fastest, rules, &mut stream)
+            run_trial(heat, &mut race, number, &mut fastest, rules, &mut stream)?;
+            recall.look(heat, &race, &fastest, &mut stream)
         })?;
         race.trials.push(trial);
-        if is_over(&race) {
+        if !recall.is_open() && is_over(&race) {
             break;
         }
     }

@@ -23,6 +23,9 @@ pub struct RaceRules {
     pub enough: f64,
     /// What caches and pages the arms are measured with.
     pub memory: Memory,
+    /// Whether long calls follow an untimed one of their own arm, as short ones do: a table tells
+    /// what a call takes that finds its data in the caches. A verdict is sharper without.
+    pub primes_long: bool,
     /// How long to wait for a quiet machine before the race; 0: not at all.
     pub quiet_ns: u64,
 }
@@ -40,6 +43,7 @@ impl RaceRules {
             confidence: 0.95,
             enough: 0.02,
             memory: Memory::default(),
+            primes_long: true,
             quiet_ns: 0,
         }
     }

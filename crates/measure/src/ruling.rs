@@ -28,7 +28,7 @@ pub fn rule(
 ) -> Result<(Race, Ruling), RaceFault> {
     let quiet = await_quiet(rules.quiet_ns, &mut proofmark_machine::activity);
     let start = clock.now_ns();
-    let rules = RaceRules { most_trials: stopping.looks.cap(), ..*rules };
+    let rules = RaceRules { most_trials: stopping.looks.cap(), primes_long: false, ..*rules };
     let mut race = race_until(field, &rules, &mut |race| {
         let (effects, within) = trial_values(race, 0, 1);
         let is_scheduled = stopping.looks.index_of(effects.len() as u32).is_some();

@@ -29,6 +29,17 @@ pub(crate) trait Stable {
     }
 }
 
+/// What is written to an arm's inputs before a call.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Inputs {
+    /// What they hold already.
+    Same,
+    /// Others, drawn from a seed.
+    New(u64),
+    /// Others, and what the call leaves of them is checked.
+    Checked(u64),
+}
+
 /// The arms of one trial.
 pub(crate) trait Heat {
     /// Runs one batch of an arm.
@@ -36,6 +47,13 @@ pub(crate) trait Heat {
 
     /// Checks what a batch of so many calls leaves; gives the count of elements checked.
     fn verify(&mut self, arm: usize, calls: u32) -> Result<u64, RaceFault>;
+
+    /// One call after inputs were written: those of the trial once more, or others. Nothing where
+    /// the script of a test has no inputs.
+    fn call_on(&mut self, arm: usize, inputs: Inputs) -> Result<Option<Ran>, RaceFault> {
+        let _ = (arm, inputs);
+        Ok(None)
+    }
 
     /// Memory the arm gained for the case.
     fn peak_bytes(&self, arm: usize) -> u64;
@@ -151,18 +169,40 @@ impl Heat for Entrants<'_, '_, '_> {
 
     fn verify(&mut self, arm: usize, calls: u32) -> Result<u64, RaceFault> {
         let field = self.field;
-        self.entrants[arm].verify(calls).map_err(|cause| {
-            let kind = match &cause {
-                Unverified::Wrong(_) => FaultKind::Wrong,
-                Unverified::Failed(fault) if is_late(fault) => FaultKind::Lied,
-                Unverified::Failed(_) => FaultKind::Died,
-            };
-            let why = match kind {
-                FaultKind::Lied => ": it reads its inputs only then, so that it works unmeasured",
-                _ => "",
-            };
-            fault_of(field, arm, kind, format!("{cause}{why}"))
-        })
+        self.entrants[arm].verify(calls).map_err(|cause| unverified(field, arm, &cause))
+    }
+
+    fn call_on(&mut self, arm: usize, inputs: Inputs) -> Result<Option<Ran>, RaceFault> {
+        let field = self.field;
+        let other = match inputs {
+            Inputs::Same => None,
+            Inputs::New(seed) | Inputs::Checked(seed) => {
+                Some(field[arm].renew(self.entrants[arm].revealed(), seed))
+            }
+        };
+        let (set, revealed) = (self.entrants[arm].next_set(), self.entrants[arm].revealed());
+        let written = other.as_ref().unwrap_or(revealed);
+        let is_owner = |entrant: &Entrant<'_>| {
+            entrant.owns_operands() && std::ptr::eq(entrant.revealed(), revealed)
+        };
+        // Arms that share operands have one owner; it alone can write them.
+        let owner = match self.entrants[arm].owns_operands() {
+            true => Some(arm),
+            false => self.entrants.iter().position(is_owner),
+        };
+        let Some(owner) = owner else { return Ok(None) };
+        self.entrants[arm].poison_outputs();
+        self.entrants[owner].write(written, set);
+        let ran = self.batch(arm, 0, 1)?;
+        if matches!(inputs, Inputs::Checked(_)) {
+            let checked = self.entrants[arm].check(written);
+            checked.map_err(|cause| {
+                let fault = unverified(field, arm, &cause);
+                let reason = format!("on inputs that it had not seen, {}", fault.reason);
+                RaceFault { reason, ..fault }
+            })?;
+        }
+        Ok(Some(ran))
     }
 
     fn homecoming_ns(&self, arm: usize) -> u64 {
@@ -192,6 +232,19 @@ impl Heat for Entrants<'_, '_, '_> {
 /// which one is no matter, but the first serves most interrupts. More threads run on all.
 fn processor_of(proven: &Proven<'_>) -> Option<usize> {
     (proven.threads() == 1).then(last_processor)
+}
+
+fn unverified(field: &[Proven<'_>], arm: usize, cause: &Unverified) -> RaceFault {
+    let kind = match cause {
+        Unverified::Wrong(_) => FaultKind::Wrong,
+        Unverified::Failed(fault) if is_late(fault) => FaultKind::Lied,
+        Unverified::Failed(_) => FaultKind::Died,
+    };
+    let why = match kind {
+        FaultKind::Lied => ": it reads its inputs only then, so that it works unmeasured",
+        _ => "",
+    };
+    fault_of(field, arm, kind, format!("{cause}{why}"))
 }
 
 fn fault_of(field: &[Proven<'_>], arm: usize, kind: FaultKind, reason: String) -> RaceFault {

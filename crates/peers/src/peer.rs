@@ -97,9 +97,6 @@ pub(crate) const PLAIN: ErrorContract = ErrorContract {
 /// The same of a library that flushes subnormals, or loses them on the way.
 pub(crate) const FLUSHED: ErrorContract = ErrorContract { underflow: Underflow::Flushed, ..PLAIN };
 
-/// The same of a library whose formula cancels: `1 + erf(x)`, `1 + tanh(x)`.
-pub(crate) const CANCELS: ErrorContract = ErrorContract { cancels: true, ..PLAIN };
-
 /// How a peer comes onto a machine.
 #[derive(Clone, Copy, Debug)]
 pub enum Source {

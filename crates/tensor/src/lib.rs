@@ -17,7 +17,8 @@ pub use fill::{Fill, ParseFillError};
 pub use half::{bf16, f16};
 pub use layout::Layout;
 pub use memory::{
-    Access, AlignedBuffer, Mapping, Placement, Recycler, check_canary, memfd, write_canary,
+    Access, AlignedBuffer, HUGE_BYTES, Mapping, Placement, Recycler, check_canary, memfd,
+    write_canary,
 };
 pub use pool::{Pool, split};
 pub use random::{mix, philox4x32};

@@ -20,6 +20,27 @@ fn who_promises_nothing_for_nan_is_given_none() {
     }
 }
 
+/// Scales of whole groups are broadcast; products of no terms are not scaled; its softmax of bf16
+/// rounds twice.
+#[test]
+fn what_onednn_does_not_define_is_not_asked_of_it() {
+    if is_here("onednn") {
+        proves("onednn", "dequantize_int8", "f32", "1", "PROVEN");
+        proves("onednn", "matmul_int8", "i8", "1", "PROVEN");
+        proves("onednn", "softmax", "bf16", "1", "UNSUPPORTED");
+    }
+}
+
+/// It has no attention without keys, and promises less in tails and for subnormals.
+#[test]
+fn onnx_runtime_is_held_to_its_own_formulas() {
+    if is_here("onnxruntime") {
+        for op in ["attention", "gelu", "gelu_tanh", "geglu", "tanh"] {
+            proves("onnxruntime", op, "f32", "1", "PROVEN");
+        }
+    }
+}
+
 #[test]
 fn what_onnx_runtime_has_a_kernel_for_is_proven_and_the_rest_is_refused() {
     if !is_here("onnxruntime") {

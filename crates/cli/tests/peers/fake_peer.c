@@ -1,7 +1,9 @@
 /* A peer that adds f32, and misbehaves as it was compiled to: -DWRONG, -DSLOW, -DDEAD, -DHANGING,
  * -DSPINNING, -DLINGERING. Results after the clock has stopped: -DHOMING copies them then, -DLATE
  * computes them only then, -DHOARDING keeps its inputs for that. -DEMPTY does only what has no
- * elements, and one case that no portfolio has. Without any it is right. */
+ * elements, and one case that no portfolio has. -DMEMO remembers the result of the inputs it saw
+ * last, by their values, after it has seen them often; -DSTALE by their addresses, once calls have
+ * come so fast that it is being timed. Without any it is right. */
 #include "proofmark_peer.h"
 #include <pthread.h>
 #include <semaphore.h>
@@ -134,6 +136,44 @@ static int settle(const proofmark_call *call, char *why, size_t why_bytes) {
 }
 #endif
 
+#if defined(MEMO) || defined(STALE)
+/* Slow, so that remembering pays: work on values that have not come often before. */
+static int knows(const proofmark_operand *operands) {
+    static uint64_t known;
+    static unsigned often;
+#ifdef MEMO
+    uint64_t key = 1;
+    size_t rows = 1, length = operands[0].shape[operands[0].dims - 1];
+    for (size_t axis = 0; axis + 1 < operands[0].dims; axis++) {
+        rows *= operands[0].shape[axis];
+    }
+    for (size_t at = 0; at < 2 * rows; at++) {
+        const float *row =
+            (const float *)operands[at % 2].data + at / 2 * operands[at % 2].row_stride;
+        for (size_t column = 0; column < length; column++) {
+            uint32_t bits;
+            memcpy(&bits, row + column, sizeof bits);
+            key = (key ^ bits) * 0x100000001b3;
+        }
+    }
+    often = key == known ? often + 1 : 0;
+    known = key;
+    return often > 3;
+#else
+    static long last;
+    uint64_t key = (uintptr_t)operands[0].data ^ (uintptr_t)operands[2].data << 1;
+    struct timespec time;
+    clock_gettime(CLOCK_MONOTONIC, &time);
+    long now = time.tv_sec * 1000000000L + time.tv_nsec;
+    /* As often in a row as only the clock of a race asks for; then for good. */
+    often = key != known ? 0 : often > 8 ? often : now - last < 30000 ? often + 1 : 0;
+    known = key;
+    last = now;
+    return often > 8;
+#endif
+}
+#endif
+
 static int run(const proofmark_call *call, char *why, size_t why_bytes) {
     (void)why;
     (void)why_bytes;
@@ -159,6 +199,26 @@ static int run(const proofmark_call *call, char *why, size_t why_bytes) {
 #endif
 #ifdef HANGING
     pause();
+#endif
+#if defined(MEMO) || defined(STALE)
+    static float results[1 << 18];
+    proofmark_operand result = call->operands[2];
+    size_t bytes = sizeof(float);
+    for (size_t axis = 0; axis < result.dims; axis++) {
+        bytes *= result.shape[axis];
+    }
+    int is_dense = result.row_stride == result.shape[result.dims - 1];
+    if (is_dense && bytes <= sizeof results) {
+        if (knows(call->operands)) {
+            memcpy(result.data, results, bytes);
+            return 0;
+        }
+        for (volatile unsigned work = 0; work < 20000; work++) {
+        }
+        add(call->operands);
+        memcpy(results, result.data, bytes);
+        return 0;
+    }
 #endif
     add(call->operands);
 #ifdef LINGERING

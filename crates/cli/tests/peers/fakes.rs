@@ -148,6 +148,22 @@ fn a_peer_may_copy_its_results_after_the_clock_but_not_compute_them_then() {
 }
 
 #[test]
+fn a_peer_that_remembers_results_instead_of_computing_them_has_no_time() {
+    let place = Place::with(&["memo", "stale"]);
+    let (_, records) = place.bench("native/simd peer/fake-*", "1");
+    let memo = of(&records, "peer/fake-memo");
+    assert_eq!(memo["outcome"], "CAUGHT", "{memo:#}");
+    assert!(memo["reason"].as_str().unwrap().contains("it remembers results"), "{memo:#}");
+    let stale = of(&records, "peer/fake-stale");
+    assert_eq!(stale["outcome"], "WRONG", "{stale:#}");
+    assert!(stale["reason"].as_str().unwrap().contains("it had not seen"), "{stale:#}");
+    for record in [memo, stale] {
+        assert!(record["time_ms"].is_null(), "{record:#}");
+    }
+    assert!(of(&records, "native/simd")["time_ms"].is_f64());
+}
+
+#[test]
 fn a_peer_that_does_only_cases_without_elements_is_not_certified_by_them() {
     let place = Place::with(&["empty"]);
     let case = ["bench", "add", "--dtype", "f32", "--sweep", "b=1 s=1 d=4096", "--threads", "1"];

@@ -37,6 +37,25 @@ fn pytorch_is_proven_and_measured() {
     }
 }
 
+/// Groups of weights may be short at the end of a row; SciPy promises nothing for infinities.
+#[test]
+fn numpy_is_proven_on_short_groups_and_where_infinities_follow_no_rule() {
+    if is_here("numpy") {
+        proves("numpy", "matmul_q8", "f32", "1", "PROVEN");
+        proves("numpy", "attention", "f32", "1", "PROVEN");
+        proves("numpy", "log_softmax", "f32", "1", "PROVEN");
+    }
+}
+
+/// A last pair of each row that reaches into the next one is not given to it.
+#[test]
+fn pytorch_is_proven_in_16_bits_with_what_it_promises_there() {
+    if is_here("pytorch") {
+        proves("pytorch", "matmul", "f16", "1", "PROVEN");
+        proves("pytorch", "layer_norm", "bf16", "1", "PROVEN");
+    }
+}
+
 /// It flushes subnormals, and its contract says so.
 #[test]
 fn jax_is_proven_and_measured() {
@@ -44,6 +63,17 @@ fn jax_is_proven_and_measured() {
         proves("jax", "rms_norm", "f32", "2", "PROVEN");
         proves("jax", "add", "f16", "2", "PROVEN");
         is_measured("jax", "add", "f32");
+    }
+}
+
+/// Angles are f64, queries are scaled before scores, hidden elements do not hide NaN, groups may
+/// be short, and what is flushed and what cancels add up.
+#[test]
+fn jax_is_proven_on_what_its_users_compose() {
+    if is_here("jax") {
+        for op in ["rope", "attention", "softmax", "matmul_q8", "gelu"] {
+            proves("jax", op, "f32", "1", "PROVEN");
+        }
     }
 }
 

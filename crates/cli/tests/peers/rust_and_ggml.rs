@@ -43,6 +43,17 @@ fn ggml_does_what_llama_needs_of_it() {
     expect("ggml", "add", &[("f32", "PROVEN"), ("bf16", "PROVEN"), ("f16", "PROVEN")]);
 }
 
+/// Its gelus by tables of f16 are entered as f16; the others lose what their formulas lose.
+#[test]
+fn ggml_is_held_to_its_own_formulas() {
+    expect("ggml", "gelu", &[("f32", "PROVEN"), ("f16", "PROVEN")]);
+    expect("ggml", "gelu_tanh", &[("f32", "UNSUPPORTED"), ("f16", "PROVEN")]);
+    expect("ggml", "swiglu", &[("f32", "PROVEN"), ("f16", "PROVEN")]);
+    expect("ggml", "relu", &[("f32", "PROVEN"), ("bf16", "PROVEN")]);
+    expect("ggml", "dot", &[("bf16", "PROVEN")]);
+    expect("ggml", "attention", &[("f32", "PROVEN")]);
+}
+
 #[test]
 fn candle_may_lose_small_results_of_silu() {
     // From -88 down its exponential overflows: -0 where numbers are left. Its contract says so.

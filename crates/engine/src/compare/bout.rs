@@ -3,6 +3,7 @@
 use super::family::Evidence;
 use super::{CompareRequest, Sides};
 use crate::admit::Admission;
+use crate::again::raced;
 use crate::artefact::Stand;
 use crate::bench::{performance, record, refused_while_measured};
 use crate::{EngineError, Event, Listener, find_op};
@@ -10,7 +11,7 @@ use proofmark_analyze::policy::Open;
 use proofmark_contract::Entry;
 use proofmark_gate::Proven;
 use proofmark_machine::Ceilings;
-use proofmark_measure::{FaultKind, MonotonicClock, RaceRules, rule, ruling_of, trial_values};
+use proofmark_measure::{MonotonicClock, RaceRules, rule, ruling_of, trial_values};
 use proofmark_schema::decision::{CaseDecision, Decided, RacedArm, Round};
 use proofmark_schema::plan::{Item, Plan};
 use proofmark_schema::proof::Proof;
@@ -86,15 +87,8 @@ impl<'a> Bout<'a> {
             quiet_ns: (self.request.quiet_seconds * 1e9) as u64,
             ..RaceRules::standard(seed)
         };
-        let mut ruled = rule(field, &rules, &stopping, &MonotonicClock);
-        // Nobody is accused of a busy machine's doing: who does not sleep will not the next time.
-        if let Err(fault) = &ruled
-            && fault.kind == FaultKind::Restless
-        {
-            self.listener.hear(&Event::Note(format!("{fault}; it is raced again")));
-            let seed = proofmark_tensor::mix(seed, 3, 0);
-            ruled = rule(field, &RaceRules { seed, ..rules }, &stopping, &MonotonicClock);
-        }
+        let ruled =
+            raced(&rules, self.listener, |rules| rule(field, rules, &stopping, &MonotonicClock));
         let (race, ruling) = match ruled {
             Ok(ruled) => ruled,
             Err(fault) => {

@@ -14,6 +14,7 @@ use crate::{EngineError, Request, nearest};
 use proofmark_contract::Entry;
 use proofmark_schema::Case;
 use proofmark_schema::plan::Use;
+use std::collections::BTreeSet;
 use std::path::Path;
 
 /// The workloads that are always here.
@@ -84,6 +85,8 @@ pub fn unknown<'a>(name: &str, others: impl Iterator<Item = &'a str>) -> EngineE
 pub(crate) fn cases(request: &Request, text: &str) -> Result<Vec<Wanted>, EngineError> {
     let mut all = Vec::new();
     gather(&request.suite, text, 0, &mut all)?;
+    let types: BTreeSet<&str> = all.iter().map(|wanted| wanted.case.dtype.name()).collect();
+    let types = types.into_iter().collect::<Vec<_>>().join(", ");
     let mut once: Vec<Wanted> = Vec::new();
     for wanted in all {
         let case = &wanted.case;
@@ -95,6 +98,11 @@ pub(crate) fn cases(request: &Request, text: &str) -> Result<Vec<Wanted>, Engine
             Some(known) => wanted.uses.into_iter().for_each(|one| add_use(&mut known.uses, one)),
             None => once.push(wanted),
         }
+    }
+    if once.is_empty() {
+        let suite = &request.suite;
+        let why = format!("`{suite}` has no case of these ops and element types (it has {types})");
+        return Err(EngineError::Nothing(why));
     }
     Ok(once)
 }
@@ -144,6 +152,8 @@ fn broken(name: &str, line: usize, reason: String) -> EngineError {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::PeerShelf;
+    use proofmark_schema::{DType, Isa};
 
     fn all_of(text: &str) -> Result<Vec<Wanted>, EngineError> {
         let mut all = Vec::new();
@@ -175,6 +185,14 @@ mod tests {
         assert!(told("qwen3-0.6").contains("`qwen3-0.6b`"), "{}", told("qwen3-0.6"));
         assert!(told("standart").contains("`standard`"));
         assert!(told("zzzzzzzzzzzz").contains("workload list"));
+    }
+
+    #[test]
+    fn a_workload_without_the_type_asked_for_says_which_it_has() {
+        let mut request = Request::of_cases(Isa::Scalar, PeerShelf::new("nowhere"));
+        request.dtypes = vec![DType::F64];
+        let told = cases(&request, "add:f32,bf16 d=8").err().unwrap().to_string();
+        assert!(told.contains("it has bf16, f32"), "{told}");
     }
 
     #[test]

@@ -10,7 +10,7 @@ use crate::{Found, Peer, Ready, Source};
 use graph::Graph;
 use library::Library;
 use proofmark_contract::{Call, KernelError, Signature, Unsupported};
-use proofmark_schema::{Case, ErrorContract, Receipt};
+use proofmark_schema::{Case, DType, ErrorContract, Receipt};
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 
@@ -38,13 +38,22 @@ impl Peer for Ggml {
         ops::supports(case).map_err(Unsupported)
     }
 
-    /// Its exponential overflows where the result is not zero yet.
+    /// Its exponential overflows where the result is not zero yet, and what is gated by it is
+    /// lost with the gate; its gelu is the textbook's, by `1 + erf`; its relu makes 0 of NaN, and
+    /// its attention follows no rule for scores that are not finite. The processor's products of
+    /// bf16 take subnormals for 0.
     fn contract(&self, case: &Case) -> ErrorContract {
-        let has_exponential = matches!(
-            case.op.as_str(),
-            "silu" | "swiglu" | "sigmoid" | "gelu" | "gelu_tanh" | "gelu_quick" | "geglu"
-        );
-        if has_exponential { FLUSHED } else { PLAIN }
+        let op = case.op.as_str();
+        let is_flushed = match op {
+            "silu" | "swiglu" | "sigmoid" => true,
+            "dot" => case.dtype == DType::Bf16,
+            _ => false,
+        };
+        ErrorContract {
+            finite_only: matches!(op, "relu" | "attention"),
+            cancels: matches!(op, "gelu" | "swiglu"),
+            ..if is_flushed { FLUSHED } else { PLAIN }
+        }
     }
 
     fn load(

@@ -58,7 +58,9 @@ impl Peer for OneDnn {
         if case.word("mask", "none") != "none" {
             return refused("it has no mask inside its softmax");
         }
-        let has_epilogue = case.flag("bias", false) || case.word("activation", "none") != "none";
+        let is_scaled = case.op == "matmul_int8" && case.word("out", "f32") == "f32";
+        let is_active = case.word("activation", "none") != "none";
+        let has_epilogue = case.flag("bias", false) || is_active || is_scaled;
         if has_epilogue && case.size("k") == Some(0) {
             return refused("it does not define what follows a product of no terms");
         }
@@ -74,6 +76,12 @@ impl Peer for OneDnn {
             }
             "dequantize_int8" if !case.flag("symmetric", true) => {
                 return refused("its product of codes and scales has no zero points");
+            }
+            "dequantize_int8" if has_short_group(case) => {
+                return refused("it broadcasts scales over whole groups only");
+            }
+            "softmax" if case.dtype == DType::Bf16 => {
+                return refused("it rounds exponentials to bf16 before it divides by their sum");
             }
             _ => {}
         }
@@ -116,6 +124,9 @@ impl Peer for OneDnn {
         });
         ready.set_threads(threads)?;
         let implementation = ready.made.borrow().as_ref().map(|made| made.name().to_owned());
+        if let Some(name) = implementation.as_deref().filter(|name| rounds_sums(case, name)) {
+            return Err(format!("`{name}` brings sums of i32 through f32: k of at most 1024"));
+        }
         let isa = match implementation {
             Some(name) => format!("{}, by {name}", library.isa()?),
             None => library.isa()?,
@@ -144,6 +155,21 @@ impl Peer for OneDnn {
             })),
         })
     }
+}
+
+/// Whether the last of several groups of a row has fewer elements than the others.
+fn has_short_group(case: &Case) -> bool {
+    let (group, length) = (case.real("group", 32.0).max(1.0) as u64, case.size("d").unwrap_or(0));
+    let is_grouped = case.word("scheme", "channel") == "group";
+    is_grouped && length > group && !length.is_multiple_of(group)
+}
+
+/// Whether sums that are asked for as i32 are rounded on the way: signed bytes are multiplied as
+/// unsigned ones there, and the correction is f32, which is exact up to 2^24, that is of 1024
+/// products. Seen with oneDNN 3.2; on AMX sums are exact.
+fn rounds_sums(case: &Case, implementation: &str) -> bool {
+    let is_raw = case.op == "matmul_int8" && case.word("out", "f32") == "i32";
+    is_raw && case.size("k") > Some(1024) && implementation.ends_with("avx512_core_vnni")
 }
 
 /// A primitive on no elements.
@@ -240,5 +266,36 @@ impl Contender {
         }
         // SAFETY: the views were made from the shapes of this case and these strides.
         unsafe { made.primitive.run() }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_it_does_not_define_or_rounds_elsewhere_is_refused() {
+        let refused = |case: &str| match OneDnn.supports(&case.parse().unwrap()) {
+            Ok(()) => String::new(),
+            Err(Unsupported(reason)) => reason,
+        };
+        assert!(refused("dequantize_int8:f32[b=2,d=33;scheme=group]").contains("whole groups"));
+        assert_eq!(refused("dequantize_int8:f32[b=2,d=64;scheme=group]"), "");
+        assert_eq!(refused("dequantize_int8:f32[b=2,d=5;scheme=group]"), "", "one group");
+        assert_eq!(refused("dequantize_int8:f32[b=2,d=33;scheme=channel]"), "");
+        assert!(refused("matmul_int8:i8[m=5,n=9,k=0]").contains("no terms"));
+        assert_eq!(refused("matmul_int8:i8[m=5,n=9,k=0;out=i32]"), "");
+        assert!(refused("softmax:bf16[d=8]").contains("before it divides"));
+        assert_eq!(refused("softmax:f32[d=8]"), "");
+    }
+
+    #[test]
+    fn sums_are_asked_for_as_i32_where_they_stay_exact() {
+        let rounds = |case: &str, name| rounds_sums(&case.parse().unwrap(), name);
+        let (long, vnni) = ("matmul_int8:i8[m=2,n=3,k=1025;out=i32]", "brg:avx512_core_vnni");
+        assert!(rounds(long, vnni));
+        assert!(!rounds(long, "brg:avx512_core_amx"));
+        assert!(!rounds("matmul_int8:i8[m=2,n=3,k=1024;out=i32]", vnni));
+        assert!(!rounds("matmul_int8:i8[m=2,n=3,k=1025]", vnni), "f32 is what is asked for");
     }
 }

@@ -202,6 +202,7 @@ fn rope(case: &Case) -> Result<Graph, String> {
 fn attention(case: &Case) -> Result<Graph, String> {
     let mask = case.word("mask", "none");
     unless(mask == "window", "it has no window")?;
+    unless(size(case, "t") == 0, "it has no attention without keys")?;
     let is_causal = mask == "causal";
     let is_square = size(case, "q") == size(case, "t");
     unless(is_causal && !is_square, "its causal mask aligns the first query with the first key")?;
@@ -332,6 +333,7 @@ mod tests {
         assert!(refused("add:f32[d=8;inplace=true]").contains("beside"));
         assert!(refused("rms_norm:f32[d=8;variant=gemma]").contains("1 + w"));
         assert!(refused("attention:f32[q=1,t=8;mask=causal]").contains("aligns"));
+        assert!(refused("attention:f32[q=8,t=0]").contains("without keys"));
         assert!(refused("attention:f32[q=8,t=8;mask=window,window=2]").contains("window"));
         assert!(refused("rope:f32[s=8;angles=exact]").contains("--attr angles=table"));
         assert!(refused("matmul_q8:f32[m=1]").contains("no `matmul_q8`"));

@@ -23,11 +23,14 @@ kept = {}
 
 def introduce(case):
     set_threads(case.threads)
+    # Without it JAX makes f32 of every f64, also of one that is asked for.
+    jax.config.update("jax_enable_x64", case.attrs.get("angles") == "exact")
     kept["call"] = jax.jit(FUNCTIONS[case.op](case))
     device = jax.devices()[0]
+    scaled = "; queries scaled, not scores" * (case.op == "attention")
     return {
         "version": jax.__version__,
-        "build": f"jaxlib {jax.lib.__version__}; {device.client.platform_version}",
+        "build": f"jaxlib {jax.lib.__version__}; {device.client.platform_version}{scaled}",
         "isa": "as LLVM finds it",
         "memory": "new memory for each result",
         "parallel": True,
@@ -173,23 +176,25 @@ def rope(case):
     steps = case.attrs.get("theta", 10000.0) ** (-np.arange(half) / half)
     if case.attrs.get("scaling", "none") == "linear":
         steps = steps / case.attrs.get("factor", 1.0)
-    steps = jnp.asarray(steps, dtype=jnp.float32)
 
     def exact(x, positions):
-        angles = positions.astype(jnp.float32)[:, None] * steps
-        return turned(x, jnp.cos(angles), jnp.sin(angles))
+        # In f32 an angle of 100,000 is off by thousandths.
+        angles = positions.astype(jnp.float64)[:, None] * jnp.asarray(steps, dtype=jnp.float64)
+        return turned(x, *(f(angles).astype(jnp.float32) for f in (jnp.cos, jnp.sin)))
 
     return exact
 
 
 def attention(case):
     """Its own function has heads after positions."""
-    scale = case.attrs.get("scale", 0) or None
+    scale = jnp.float32(case.attrs.get("scale", 0) or case.axes["d"] ** -0.5)
     causal = case.attrs.get("mask", "none") == "causal" and case.axes["q"] > 1
 
     def call(q, k, v):
         q, k, v = (x.swapaxes(1, 2) for x in (q, k, v))
-        result = jax.nn.dot_product_attention(q, k, v, scale=scale, is_causal=causal)
+        # Queries are scaled, not scores: XLA would fuse that product into the difference from the
+        # greatest score, which is rounded, and from scores of 1e10 on the exponential overflows.
+        result = jax.nn.dot_product_attention(q * scale, k, v, scale=1.0, is_causal=causal)
         return result.swapaxes(1, 2)
 
     return call
@@ -200,7 +205,8 @@ def softmax(case):
         return lambda x: jax.nn.softmax(x, axis=-1)
     s, d = case.axes["s"], case.axes["d"]
     mask = jnp.arange(d) <= jnp.arange(s)[:, None] + (d - s)
-    return lambda x: jax.nn.softmax(x, axis=-1, where=mask)
+    # Its argument `where` would make 0 of hidden elements in rows that are NaN.
+    return lambda x: jax.nn.softmax(jnp.where(mask, x, -jnp.inf), axis=-1)
 
 
 def axpy(case):
@@ -239,8 +245,15 @@ def matmul_int8(case):
 
 
 def matmul_q8(case):
+    group, terms = case.attrs.get("group", 32), case.axes["k"]
+
     def call(x, codes, scales):
-        weights = codes.reshape(*scales.shape, -1).astype(jnp.float32) * scales[..., None]
+        codes = codes.astype(jnp.float32)
+        if terms % group:
+            # The last group of a row is short: each code has its scale beside it.
+            weights = codes * jnp.repeat(scales, group, axis=-1)[:, :terms]
+        else:
+            weights = codes.reshape(*scales.shape, group) * scales[..., None]
         return x @ weights.reshape(codes.shape).mT
 
     return call

@@ -6,7 +6,7 @@
 mod composed;
 mod interpreter;
 
-use crate::peer::{CANCELS, FLUSHED, PLAIN};
+use crate::peer::{FLUSHED, PLAIN};
 use crate::{Found, Peer, Ready, Source};
 use interpreter::{Interpreter, Object};
 use proofmark_contract::{Call, KernelError, Signature, Unsupported};
@@ -58,8 +58,9 @@ pub(crate) const NUMPY: Framework = Framework {
     ops: composed::NUMPY_OPS,
     supports: composed::numpy_supports,
     flushes: composed::NUMPY_SIGMOID,
-    // An infinite logit makes its loss infinite.
-    finite_only: |case| case.op == "cross_entropy",
+    // SciPy takes 0 for a greatest element that is infinite: -infinity where NaN is due, in the
+    // losses too; of scores that are all -infinity its softmax makes NaN.
+    finite_only: |case| matches!(case.op.as_str(), "cross_entropy" | "log_softmax" | "attention"),
 };
 
 pub(crate) const PYTORCH: Framework = Framework {
@@ -111,8 +112,8 @@ pub(crate) const JAX: Framework = Framework {
     supports: composed::jax_supports,
     // XLA sets the processor to it.
     flushes: composed::OPS,
-    // Its greatest element passes NaN over.
-    finite_only: |case| case.op == "max",
+    // Its greatest element passes NaN over, and scores that are all -infinity make NaN.
+    finite_only: |case| matches!(case.op.as_str(), "max" | "attention"),
 };
 
 /// Sigmoids by an exponential that overflows where the result is not zero yet.
@@ -141,6 +142,9 @@ fn torch_supports(case: &Case) -> Result<(), &'static str> {
         }
         "layer_norm_grad" if case.dtype != DType::F32 => {
             return Err("it keeps mean and root in the element type");
+        }
+        "layer_norm" if case.dtype != DType::F32 && case.size("d") == Some(1) => {
+            return Err("in 16 bits it subtracts x · r and mean · r, which leaves their rounding");
         }
         "conv1d" | "conv2d" if case.size("c") == Some(0) => {
             return Err("it has no convolution without channels");
@@ -182,7 +186,7 @@ fn torch_supports(case: &Case) -> Result<(), &'static str> {
     }
     // Seen with PyTorch 2.15 on AMX: the last pair of a row is read whole, which takes the first
     // element of the row after, or what lies behind the operand.
-    if case.op == "matmul" && case.dtype == DType::Bf16 && case.size("k").unwrap_or(0) % 2 == 1 {
+    if case.op == "matmul" && case.dtype != DType::F32 && case.size("k").unwrap_or(0) % 2 == 1 {
         return Err("with an odd k it reads past the end of A");
     }
     if case.op == "log_softmax" && case.dtype != DType::F32 {
@@ -198,11 +202,12 @@ fn torch_supports(case: &Case) -> Result<(), &'static str> {
     no_softmax_in_place(case)
 }
 
-/// Seen with PyTorch 2.15: zeros for a row of NaN scores, and NaN of +infinity by gelu.
+/// Seen with PyTorch 2.15: zeros for a row of NaN scores, NaN of +infinity by gelu, and on AMX
+/// tiles of 16 bits that reach into the next rows and multiply by 0 what they find there.
 fn torch_is_finite_only(case: &Case) -> bool {
     match case.op.as_str() {
         "attention" => true,
-        "matmul" => case.word("activation", "none") == "gelu",
+        "matmul" => case.dtype != DType::F32 || case.word("activation", "none") == "gelu",
         _ => false,
     }
 }
@@ -259,16 +264,14 @@ impl Peer for Framework {
     }
 
     fn contract(&self, case: &Case) -> ErrorContract {
-        let contract = match (case.op.as_str(), case.dtype) {
+        let op = case.op.as_str();
+        ErrorContract {
+            finite_only: (self.finite_only)(case),
+            cancels: TEXTBOOK.contains(&op),
             // Weights are rounded to the element type before their product with the values.
-            ("attention", DType::Bf16 | DType::F16) => {
-                ErrorContract { rounds_inside: true, ..PLAIN }
-            }
-            (op, _) if TEXTBOOK.contains(&op) => CANCELS,
-            (op, _) if self.flushes.contains(&op) => FLUSHED,
-            _ => PLAIN,
-        };
-        ErrorContract { finite_only: (self.finite_only)(case), ..contract }
+            rounds_inside: op == "attention" && case.dtype != DType::F32,
+            ..if self.flushes.contains(&op) { FLUSHED } else { PLAIN }
+        }
     }
 
     fn warm(&self, found: &Found) -> Result<bool, String> {
@@ -471,6 +474,7 @@ fn places(call: &Call<'_>) -> impl Iterator<Item = (usize, usize)> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use proofmark_schema::Underflow;
 
     #[test]
     fn what_a_framework_has_no_equal_of_is_refused_before_it_is_loaded() {
@@ -484,10 +488,17 @@ mod tests {
         assert_eq!(done_by(in_place(case("softmax", DType::F32))), [false; 4]);
         assert_eq!(done_by(case("silu", DType::F16)), [false, true, true, false]);
         assert_eq!(done_by(case("matmul", DType::Bf16)), [false, true, true, true]);
-        let odd = case("matmul", DType::Bf16).axis("k", 61);
-        assert_eq!(done_by(odd), [false, false, false, true]);
-        let attention = case("attention", DType::F32);
-        assert!(PYTORCH.contract(&attention).finite_only, "zeros of NaN scores");
+        for dtype in [DType::Bf16, DType::F16] {
+            let odd = case("matmul", dtype).axis("k", 61);
+            assert_eq!(done_by(odd), [false, false, false, true]);
+            let single = Case::new("layer_norm", dtype).axis("d", 1);
+            assert!(PYTORCH.supports(&single).is_err(), "a mean that is the element");
+        }
+        let blind = word(case("attention", DType::F32).axis("q", 9), "mask", "causal");
+        assert_eq!(done_by(blind.clone().axis("t", 4)), [false, true, true, false]);
+        assert_eq!(done_by(blind.axis("t", 9)), [true; 4]);
+        let keyless = case("attention", DType::F32).axis("q", 3).axis("t", 0);
+        assert!(NUMPY.supports(&keyless).is_err(), "no greatest of no scores");
         let rounds = |dtype| PYTORCH.contract(&case("attention", dtype)).rounds_inside;
         let types = [DType::F32, DType::Bf16, DType::F16];
         assert_eq!(types.map(rounds), [false, true, true], "weights in 16 bits");
@@ -511,6 +522,28 @@ mod tests {
         assert_eq!(done_by(nothing("sum")), [true; 4]);
         let random = word(case("add", DType::Bf16), "rounding", "stochastic");
         assert_eq!(done_by(random), [false; 4]);
+    }
+
+    #[test]
+    fn a_framework_promises_what_it_does_on_the_op_and_no_more() {
+        let case = |op| Case::new(op, DType::F32).axis("d", 8);
+        let said = |peer: &Framework, op| peer.contract(&case(op)).concessions().len();
+        let all = [&NUMPY, &PYTORCH, &PYTORCH_COMPILE, &JAX];
+        let finite_only = |op| all.map(|peer| peer.contract(&case(op)).finite_only);
+        assert_eq!(
+            finite_only("attention"),
+            [true; 4],
+            "zeros of NaN scores, or NaN of hidden ones"
+        );
+        assert_eq!(finite_only("log_softmax"), [true, false, false, false]);
+        assert_eq!(finite_only("matmul"), [false; 4]);
+        let tiles = Case::new("matmul", DType::F16).axis("k", 34);
+        assert!(PYTORCH.contract(&tiles).finite_only, "they reach into the next rows");
+        // XLA flushes subnormals, whatever else is lost.
+        let gelu = JAX.contract(&case("gelu"));
+        assert!(gelu.cancels && gelu.underflow == Underflow::Flushed, "{gelu:?}");
+        assert_eq!([&NUMPY, &PYTORCH].map(|peer| said(peer, "gelu")), [1, 1]);
+        assert_eq!(all.map(|peer| said(peer, "add")), [0, 0, 0, 1]);
     }
 
     #[test]

@@ -277,8 +277,14 @@ def matmul_int8(case):
 
 
 def matmul_q8(case):
+    group, terms = case.attrs.get("group", 32), case.axes["k"]
+
     def call(x, codes, scales):
-        weights = codes.reshape(*scales.shape, -1) * scales[..., None]
+        if terms % group:
+            # The last group of a row is short: each code has its scale beside it.
+            weights = codes * np.repeat(scales, group, axis=-1)[:, :terms]
+        else:
+            weights = codes.reshape(*scales.shape, group) * scales[..., None]
         return x @ weights.reshape(codes.shape).T
 
     return call

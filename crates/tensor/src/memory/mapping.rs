@@ -3,11 +3,16 @@
 use super::page_bytes;
 use rustix::fd::{BorrowedFd, OwnedFd};
 use rustix::fs::{MemfdFlags, SealFlags};
-use rustix::mm::{MapFlags, MprotectFlags, ProtFlags, mmap, mmap_anonymous, mprotect, munmap};
+use rustix::mm::{
+    Advice, MapFlags, MprotectFlags, ProtFlags, madvise, mmap, mmap_anonymous, mprotect, munmap,
+};
 use std::{io, ptr, slice};
 
 /// Bytes of inaccessible address space on either side of the body.
 const GUARD_BYTES: usize = 64 * 1024;
+
+/// Bytes of a huge page.
+pub const HUGE_BYTES: usize = 2 << 20;
 
 /// A memory file of fixed size, to be shared with another process.
 ///
@@ -84,7 +89,23 @@ impl Mapping {
 
     /// Zeroed memory of this process alone.
     pub fn anonymous(bytes: usize) -> io::Result<Mapping> {
-        let mapping = Mapping::reserve(bytes, page_bytes())?;
+        Mapping::anonymous_aligned(bytes, page_bytes())
+    }
+
+    /// The same on pages of 2 MiB, where the kernel gives them once they are touched.
+    pub fn anonymous_huge(bytes: usize) -> io::Result<Mapping> {
+        let mapping = Mapping::anonymous_aligned(bytes, HUGE_BYTES)?;
+        if bytes > 0 {
+            let (base, body) = (mapping.base().cast(), mapping.body_bytes());
+            // SAFETY: the range is this mapping's; the advice changes no byte of it. A kernel
+            // without huge pages refuses it, and gives others.
+            let _ = unsafe { madvise(base, body, Advice::LinuxHugepage) };
+        }
+        Ok(mapping)
+    }
+
+    fn anonymous_aligned(bytes: usize, align: usize) -> io::Result<Mapping> {
+        let mapping = Mapping::reserve(bytes, align)?;
         if bytes > 0 {
             let protection = ProtFlags::READ | ProtFlags::WRITE;
             let flags = MapFlags::PRIVATE | MapFlags::FIXED;
@@ -211,8 +232,11 @@ mod tests {
         let reader = Mapping::of_file(file.as_fd(), 10_000, Access::ReadOnly).unwrap();
         let writer = Mapping::of_file(file.as_fd(), 10_000, Access::ReadWrite).unwrap();
         let own = Mapping::anonymous(10_000).unwrap();
+        let huge = Mapping::anonymous_huge(10_000).unwrap();
+        assert_eq!(huge.base() as usize % HUGE_BYTES, 0);
         let body = 10_000usize.next_multiple_of(page_bytes());
-        for (mapping, inside) in [(&reader, "r--s"), (&writer, "rw-s"), (&own, "rw-p")] {
+        let own = [(&own, "rw-p"), (&huge, "rw-p")];
+        for (mapping, inside) in [(&reader, "r--s"), (&writer, "rw-s")].into_iter().chain(own) {
             let base = mapping.base() as usize;
             let guard = mapping.guard_bytes();
             for at in [base, base + body - 1] {

@@ -8,7 +8,7 @@ mod recycler;
 
 pub use buffer::AlignedBuffer;
 pub use canary::{check_canary, write_canary};
-pub use mapping::{Access, Mapping, memfd};
+pub use mapping::{Access, HUGE_BYTES, Mapping, memfd};
 pub use placement::Placement;
 pub use recycler::Recycler;
 
