@@ -21,6 +21,7 @@ const FEATURES: &[&str] = &[
     "avx512_fp16",
     "amx_tile",
     "amx_bf16",
+    "amx_fp16",
     "amx_int8",
     "constant_tsc",
     "nonstop_tsc",

@@ -27,13 +27,15 @@ pub enum Unit {
     Int8Avx512Vnni,
     /// bf16 products of tiles.
     Bf16Amx,
+    /// f16 products of tiles.
+    F16Amx,
     /// Byte products of tiles.
     Int8Amx,
 }
 
 impl Unit {
     /// Every unit.
-    pub const ALL: [Unit; 11] = [
+    pub const ALL: [Unit; 12] = [
         Unit::F32Baseline,
         Unit::F32Avx2,
         Unit::F32Avx512,
@@ -44,6 +46,7 @@ impl Unit {
         Unit::Int8AvxVnni,
         Unit::Int8Avx512Vnni,
         Unit::Bf16Amx,
+        Unit::F16Amx,
         Unit::Int8Amx,
     ];
 
@@ -60,6 +63,7 @@ impl Unit {
             Unit::Int8AvxVnni => "int8_avx_vnni",
             Unit::Int8Avx512Vnni => "int8_avx512_vnni",
             Unit::Bf16Amx => "bf16_amx",
+            Unit::F16Amx => "f16_amx",
             Unit::Int8Amx => "int8_amx",
         }
     }
@@ -79,6 +83,7 @@ impl Unit {
         match self {
             Unit::F64Avx2 | Unit::F64Avx512 => dtype == DType::F64,
             Unit::F16Avx512 => dtype == DType::F16,
+            Unit::F16Amx => sums_products && dtype == DType::F16,
             Unit::Bf16Avx512 | Unit::Bf16Amx => sums_products && dtype == DType::Bf16,
             Unit::Int8Amx => sums_products && matches!(dtype, DType::I8 | DType::U8),
             Unit::Int8AvxVnni | Unit::Int8Avx512Vnni => matches!(dtype, DType::I8 | DType::U8),

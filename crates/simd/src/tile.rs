@@ -12,6 +12,8 @@ pub const TILE_BYTES: usize = ROWS * ROW_BYTES;
 pub enum Product {
     /// bf16 by bf16 into f32.
     Bf16,
+    /// f16 by f16 into f32.
+    F16,
     /// Signed by signed bytes into i32.
     I8,
     /// Unsigned by signed bytes into i32.

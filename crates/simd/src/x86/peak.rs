@@ -134,6 +134,7 @@ impl Peak {
             Unit::Int8AvxVnni => is_x86_feature_detected!("avxvnni"),
             Unit::Int8Avx512Vnni => wide && is_x86_feature_detected!("avx512vnni"),
             Unit::Bf16Amx => tile::available(Product::Bf16),
+            Unit::F16Amx => tile::available(Product::F16),
             Unit::Int8Amx => tile::available(Product::U8I8),
         };
         is_there.then_some(Peak { unit })
@@ -148,7 +149,7 @@ impl Peak {
             Unit::F16Avx512 | Unit::Bf16Avx512 | Unit::Int8AvxVnni => 32,
             Unit::Int8Avx512Vnni => 64,
             // A tile of 16 x 16 sums of 32 or 64 products.
-            Unit::Bf16Amx => return UNROLL * TILES * 16 * 16 * 32,
+            Unit::Bf16Amx | Unit::F16Amx => return UNROLL * TILES * 16 * 16 * 32,
             Unit::Int8Amx => return UNROLL * TILES * 16 * 16 * 64,
         };
         UNROLL * CHAINS * lanes
@@ -181,6 +182,7 @@ impl Peak {
             Unit::Bf16Avx512 => vector_loop!(steps, sums, ones, "vdpbf16ps", "zmm"),
             Unit::Int8Avx512Vnni => vector_loop!(steps, sums, ones, "vpdpbusd", "zmm"),
             Unit::Bf16Amx => tile_loop!(steps, sums, ones, "tdpbf16ps tmm"),
+            Unit::F16Amx => tile_loop!(steps, sums, ones, "tdpfp16ps tmm"),
             Unit::Int8Amx => tile_loop!(steps, sums, ones, "tdpbusd tmm"),
         }
     }
@@ -190,7 +192,7 @@ impl Peak {
         let one: &[u8] = match self.unit {
             Unit::F32Baseline | Unit::F32Avx2 | Unit::F32Avx512 => &1_f32.to_le_bytes(),
             Unit::F64Avx2 | Unit::F64Avx512 => &1_f64.to_le_bytes(),
-            Unit::F16Avx512 => &0x3c00_u16.to_le_bytes(),
+            Unit::F16Avx512 | Unit::F16Amx => &0x3c00_u16.to_le_bytes(),
             Unit::Bf16Avx512 | Unit::Bf16Amx => &0x3f80_u16.to_le_bytes(),
             Unit::Int8AvxVnni | Unit::Int8Avx512Vnni | Unit::Int8Amx => &[1],
         };

@@ -5,11 +5,12 @@
 //!
 //! A tile is 16 rows of 64 bytes. A step multiplies a left tile, 16 rows of 64 bytes of terms, by
 //! a right tile, whose row `r` holds terms `4r/size..` of 16 columns: for each column 4 bytes of
-//! terms side by side, which are two bf16 or four bytes. Row `i`, column `j` of the sums is 4
-//! bytes: f32 or i32.
+//! terms side by side, which are two bf16, two f16 or four bytes. Row `i`, column `j` of the sums
+//! is 4 bytes: f32 or i32.
 //!
 //! `tdpbf16ps` takes subnormal operands as zeros, flushes subnormal results and rounds to nearest
-//! even whatever `MXCSR` says. The integer products wrap around.
+//! even whatever `MXCSR` says. `tdpfp16ps` reads subnormals, and its products are never such. The
+//! integer products wrap around.
 
 use super::state;
 use core::arch::asm;
@@ -29,6 +30,8 @@ pub const TILE_BYTES: usize = ROWS * ROW_BYTES;
 pub enum Product {
     /// bf16 by bf16 into f32; subnormals are lost.
     Bf16,
+    /// f16 by f16 into f32.
+    F16,
     /// Signed by signed bytes into i32.
     I8,
     /// Unsigned bytes on the left by signed ones on the right into i32.
@@ -37,15 +40,17 @@ pub enum Product {
 
 /// Whether this processor has the product and this process may use it; asked once.
 pub fn available(product: Product) -> bool {
-    static EDX: OnceLock<u32> = OnceLock::new();
+    static FEATURES: OnceLock<[u32; 2]> = OnceLock::new();
     // The standard library does not read these bits of leaf 7 on this toolchain.
-    let features = EDX.get_or_init(|| {
-        let is_permitted = state::request_amx();
-        if is_permitted { __cpuid_count(7, 0).edx } else { 0 }
+    let [first, second] = FEATURES.get_or_init(|| {
+        let leaf = __cpuid_count(7, 0);
+        let second = if leaf.eax > 0 { __cpuid_count(7, 1).eax } else { 0 };
+        if state::request_amx() { [leaf.edx, second] } else { [0; 2] }
     });
-    let bit = match product {
-        Product::Bf16 => 22,
-        Product::I8 | Product::U8I8 => 25,
+    let (features, bit) = match product {
+        Product::Bf16 => (first, 22),
+        Product::F16 => (second, 21),
+        Product::I8 | Product::U8I8 => (first, 25),
     };
     features & 1 << bit != 0
 }
@@ -258,6 +263,7 @@ impl Tiles {
         assert!(is_sized, "no block of {down} by {across} tiles over {steps} steps");
         match self.product {
             Product::Bf16 => blocks!("tdpbf16ps", down, across, left, right, steps, sums),
+            Product::F16 => blocks!("tdpfp16ps", down, across, left, right, steps, sums),
             Product::I8 => blocks!("tdpbssd", down, across, left, right, steps, sums),
             Product::U8I8 => blocks!("tdpbusd", down, across, left, right, steps, sums),
         }
@@ -324,6 +330,33 @@ mod tests {
             .collect()
     }
 
+    /// f16 of whole numbers up to 8: 0 to 8 subnormal ones (2^-24), or as many times 1 with a sign.
+    fn whole_f16(bytes: &[u8], is_subnormal: bool) -> Vec<u8> {
+        // 1, 2 to 8 as f16.
+        const ONES: [u16; 9] = [0, 0x3c00, 0x4000, 0x4200, 0x4400, 0x4500, 0x4600, 0x4700, 0x4800];
+        let bits = |byte: &u8| {
+            let number = u16::from(byte % 9);
+            let sign = u16::from(byte & 0x80) << 8;
+            let value = if is_subnormal { number } else { ONES[usize::from(number)] };
+            (sign | value).to_le_bytes()
+        };
+        bytes.iter().flat_map(bits).collect()
+    }
+
+    fn f16_value(bits: u16) -> f64 {
+        let (exponent, fraction) = (i32::from(bits >> 10 & 31), f64::from(bits & 1023));
+        let magnitude = match exponent {
+            0 => fraction * 2f64.powi(-24),
+            _ => (1024.0 + fraction) * 2f64.powi(exponent - 25),
+        };
+        if bits >> 15 == 1 { -magnitude } else { magnitude }
+    }
+
+    /// Bytes of an element.
+    fn size(product: Product) -> usize {
+        if matches!(product, Product::Bf16 | Product::F16) { 2 } else { 1 }
+    }
+
     /// One element of an operand, as the product reads it.
     fn element(product: Product, bytes: &[u8], at: usize, is_left: bool) -> f64 {
         match product {
@@ -331,6 +364,7 @@ mod tests {
                 let bits = u16::from_le_bytes([bytes[at], bytes[at + 1]]);
                 f64::from(f32::from_bits(u32::from(bits) << 16))
             }
+            Product::F16 => f16_value(u16::from_le_bytes([bytes[at], bytes[at + 1]])),
             Product::U8I8 if is_left => f64::from(bytes[at]),
             _ => f64::from(bytes[at].cast_signed()),
         }
@@ -338,9 +372,8 @@ mod tests {
 
     /// The sum that belongs to row `i` and column `j`, from plain loops.
     fn expected(product: Product, left: &[u8], right: &[u8], i: usize, j: usize) -> f64 {
-        let size = if product == Product::Bf16 { 2 } else { 1 };
         let mut sum = 0.0;
-        for byte in (0..STEPS * ROW_BYTES).step_by(size) {
+        for byte in (0..STEPS * ROW_BYTES).step_by(size(product)) {
             let (step, within) = (byte / ROW_BYTES, byte % ROW_BYTES);
             let tile = (step * 2 + j / ROWS) * TILE_BYTES;
             let at = tile + within / 4 * ROW_BYTES + j % ROWS * 4 + within % 4;
@@ -352,7 +385,7 @@ mod tests {
 
     fn number(product: Product, sums: &[u8], i: usize, j: usize) -> f64 {
         let word = sums[i * SUMS_ROW + 4 * j..][..4].try_into().unwrap();
-        if product == Product::Bf16 {
+        if size(product) == 2 {
             f64::from(f32::from_le_bytes(word))
         } else {
             f64::from(i32::from_le_bytes(word))
@@ -361,11 +394,14 @@ mod tests {
 
     #[test]
     fn every_block_of_every_product_agrees_with_plain_loops() {
-        for product in [Product::Bf16, Product::I8, Product::U8I8] {
+        for product in [Product::Bf16, Product::F16, Product::I8, Product::U8I8] {
             let Some(tiles) = Tiles::configure(product) else { continue };
             let (mut left, mut right) = (bytes(2 * ROWS * LEFT_ROW, 1), bytes(6 * TILE_BYTES, 7));
-            if product == Product::Bf16 {
-                (left, right) = (whole_bf16(&left), whole_bf16(&right));
+            match product {
+                Product::Bf16 => (left, right) = (whole_bf16(&left), whole_bf16(&right)),
+                // Subnormal operands are numbers as others are.
+                Product::F16 => (left, right) = (whole_f16(&left, true), whole_f16(&right, false)),
+                Product::I8 | Product::U8I8 => {}
             }
             for shape in [(1, 1), (1, 2), (2, 1), (2, 2)] {
                 let mut memory = vec![0xa5_u8; 2 * ROWS * SUMS_ROW];

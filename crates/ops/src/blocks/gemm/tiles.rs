@@ -1,4 +1,5 @@
-//! Products of bf16 on AMX tiles, with sums in f32.
+//! Products of bf16, or of f16, on AMX tiles, with sums in f32. Packing only moves their 16 bits,
+//! which are called bf16 here whichever they are.
 //!
 //! Both operands are packed into tiles of 1 KiB, two side by side for each step of 32 terms, so
 //! that a block of 32 × 32 sums walks two dense streams. A left panel of 512 terms (32 KiB) stays
@@ -112,7 +113,9 @@ impl TileScratch {
 
 /// One product `C = A·B` on one thread, or the part of one that falls to it.
 #[derive(Debug)]
-pub struct TileGemm<'a, U> {
+pub struct TileGemm<'a, T, U> {
+    /// What the operands' bits are.
+    pub product: tile::Product,
     /// The left operand, `m × k`.
     pub left: Rows<'a, bf16>,
     /// The right operand with all its columns.
@@ -123,7 +126,7 @@ pub struct TileGemm<'a, U> {
     /// The columns wanted of the product, `m × n`.
     pub output: RowsMut<'a, U>,
     /// What is done to the sums.
-    pub epilogue: Epilogue<'a, bf16>,
+    pub epilogue: Epilogue<'a, T>,
     /// [`TileScratch::bytes`] of rubbish, aligned for floats.
     pub scratch: &'a mut [u8],
 }
@@ -133,12 +136,12 @@ fn blocks(steps: usize) -> impl Iterator<Item = Range<usize>> {
     (0..steps).step_by(DEPTH).map(move |start| start..steps.min(start + DEPTH))
 }
 
-impl<U: Stored> Body for TileGemm<'_, U> {
+impl<T: Stored, U: Stored> Body for TileGemm<'_, T, U> {
     type Output = ();
 
     #[inline(always)]
     fn run<S: Simd>(self, simd: S) {
-        let TileGemm { left, right, first_column, mut output, epilogue, scratch } = self;
+        let TileGemm { product, left, right, first_column, mut output, epilogue, scratch } = self;
         let (m, n, k) = (left.rows(), output.cols(), left.cols());
         assert!(
             output.rows() == m,
@@ -152,7 +155,7 @@ impl<U: Stored> Body for TileGemm<'_, U> {
         let count = parts.left + parts.right;
         let packed = elements_mut::<bf16>(rest, count, "tiles").expect("aligned");
         let (left_tiles, right_tiles) = packed.split_at_mut(parts.left);
-        let tiles = Tiles::configure(tile::Product::Bf16).expect("the kernel asked for it");
+        let tiles = Tiles::configure(product).expect("the kernel asked for it");
         let steps = k.div_ceil(TERMS);
         pack_left(&left, left_tiles);
         let mut column = 0;

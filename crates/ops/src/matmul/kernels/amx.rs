@@ -1,9 +1,10 @@
-//! bf16 on AMX tiles, with sums in f32, split among threads; B packed within each call or before.
+//! bf16 and f16 on AMX tiles, with sums in f32, split among threads; B packed within each call or
+//! before.
 //!
 //! Idea: 2 × 2 tiles of 16 × 16 sums take 32 terms of 32 rows and columns a step, four tile
 //! loads for four products (see `blocks::gemm`). A term costs 2 flops; A is copied once, B is
-//! packed once. The tiles take subnormals as zeros, on the way in and out, and the contract says
-//! so. Tiles: 4 of sums, 2 of A, 2 of B.
+//! packed once. Tiles of bf16 take subnormals as zeros, on the way in and out, and the contract
+//! says so; those of f16 do not. Tiles: 4 of sums, 2 of A, 2 of B.
 
 use super::super::definition::{Shape, output_dtype};
 use super::blocked::{self, Source};
@@ -14,11 +15,14 @@ use crate::blocks::stored::Stored;
 use proofmark_contract::{Call, Kernel, KernelError, Unsupported};
 use proofmark_schema::{Case, DType, ErrorContract, Isa, Underflow};
 use proofmark_simd::{dispatch, tile};
-use proofmark_tensor::bf16;
+use proofmark_tensor::{Rows, bf16, f16};
 
 /// The kernel that packs B within each call.
-pub(crate) static AMX: Amx =
-    Amx { name: "amx", summary: "bf16 tiles on AMX, split among threads", source: Source::Operand };
+pub(crate) static AMX: Amx = Amx {
+    name: "amx",
+    summary: "16-bit tiles on AMX, split among threads",
+    source: Source::Operand,
+};
 /// The kernel that packs B before.
 pub(crate) static AMX_PREPACKED: Amx = Amx {
     name: "amx_prepacked",
@@ -28,6 +32,27 @@ pub(crate) static AMX_PREPACKED: Amx = Amx {
 
 /// Rows and columns of a block of tiles.
 const BLOCK: (usize, usize) = (2 * tile::ROWS, 2 * tile::ROWS);
+
+/// Elements that tiles multiply: 16 bits, of which packing knows no more.
+trait Term: Stored {
+    const PRODUCT: tile::Product;
+
+    /// The same bits, called bf16.
+    fn bits(rows: Rows<'_, Self>) -> Rows<'_, bf16> {
+        assert!(size_of::<Self>() == size_of::<bf16>(), "terms of 16 bits");
+        let (count, length, stride) = (rows.rows(), rows.cols(), rows.row_stride());
+        // SAFETY: the same rows, of elements as large and aligned; any 16 bits are a bf16.
+        unsafe { Rows::from_raw(rows.as_ptr().cast(), count, length, stride) }
+    }
+}
+
+impl Term for bf16 {
+    const PRODUCT: tile::Product = tile::Product::Bf16;
+}
+
+impl Term for f16 {
+    const PRODUCT: tile::Product = tile::Product::F16;
+}
 
 /// The kernel, of either source.
 #[derive(Debug)]
@@ -45,7 +70,7 @@ impl Amx {
         TileScratch::of(part.rows.len(), part.columns.len(), shape.k, is_packed).bytes()
     }
 
-    fn product<U: Stored>(&self, call: &mut Call<'_>) -> Result<(), KernelError> {
+    fn product<T: Term, U: Stored>(&self, call: &mut Call<'_>) -> Result<(), KernelError> {
         let (shape, threads) = (Shape::of(call.case), call.threads);
         let packed = match self.source {
             Source::Operand => None,
@@ -57,13 +82,17 @@ impl Amx {
         };
         let isa = call.isa;
         let each = self.scratch(call.case, threads);
-        portion::run(call, threads, BLOCK, each, &|portion: Portion<'_, bf16, U>| {
+        portion::run(call, threads, BLOCK, each, &|portion: Portion<'_, T, U>| {
             let Portion { left, right, first_column, output, epilogue, scratch } = portion;
+            let (product, left, right) = (T::PRODUCT, T::bits(left), T::bits(right));
             let right = match packed {
                 Some(packed) => TileRight::Packed(packed),
                 None => TileRight::Stored { rows: right, transposed: shape.is_transposed },
             };
-            dispatch(isa, TileGemm { left, right, first_column, output, epilogue, scratch });
+            dispatch(
+                isa,
+                TileGemm { product, left, right, first_column, output, epilogue, scratch },
+            );
         })
     }
 }
@@ -90,11 +119,13 @@ impl Kernel for Amx {
     }
 
     fn supports(&self, case: &Case, _isa: Isa) -> Result<(), Unsupported> {
-        if case.dtype != DType::Bf16 {
-            return Err(Unsupported(format!("tiles take bf16, not {}", case.dtype)));
-        }
-        if !tile::available(tile::Product::Bf16) {
-            return Err(Unsupported("this processor has no AMX for bf16".to_owned()));
+        let product = match case.dtype {
+            DType::Bf16 => tile::Product::Bf16,
+            DType::F16 => tile::Product::F16,
+            other => return Err(Unsupported(format!("tiles take bf16 and f16, not {other}"))),
+        };
+        if !tile::available(product) {
+            return Err(Unsupported(format!("this processor has no AMX for {}", case.dtype)));
         }
         match self.source {
             Source::Operand => Ok(()),
@@ -102,8 +133,11 @@ impl Kernel for Amx {
         }
     }
 
-    fn contract(&self, _case: &Case) -> ErrorContract {
-        ErrorContract { underflow: Underflow::Flushed, ..blocked::contract() }
+    fn contract(&self, case: &Case) -> ErrorContract {
+        match case.dtype {
+            DType::Bf16 => ErrorContract { underflow: Underflow::Flushed, ..blocked::contract() },
+            _ => blocked::contract(),
+        }
     }
 
     fn workspace_bytes(&self, case: &Case, _isa: Isa, threads: usize) -> usize {
@@ -124,7 +158,10 @@ impl Kernel for Amx {
             return Ok(());
         }
         let shape = Shape::of(call.case);
-        let rows = portion::weight::<bf16>(call)?;
+        let rows = match call.case.dtype {
+            DType::F16 => f16::bits(portion::weight(call)?),
+            _ => portion::weight(call)?,
+        };
         let count = PackedTiles::elements(shape.k, shape.n);
         let to = elements_mut(prepared, count, "packed weights")?;
         dispatch(call.isa, PackTiles { rows, transposed: shape.is_transposed, to });
@@ -132,9 +169,11 @@ impl Kernel for Amx {
     }
 
     fn run(&self, call: &mut Call<'_>) -> Result<(), KernelError> {
-        match output_dtype(call.case) {
-            DType::Bf16 => self.product::<bf16>(call),
-            _ => self.product::<f32>(call),
+        match (call.case.dtype, output_dtype(call.case)) {
+            (DType::F16, DType::F16) => self.product::<f16, f16>(call),
+            (DType::F16, _) => self.product::<f16, f32>(call),
+            (_, DType::Bf16) => self.product::<bf16, bf16>(call),
+            _ => self.product::<bf16, f32>(call),
         }
     }
 }
