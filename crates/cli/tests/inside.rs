@@ -105,7 +105,7 @@ fn a_crossing_is_found_once_then_kept_and_its_constants_are_used() {
     assert_eq!(first.status.code(), Some(0), "{}", talk(&first));
     let crossing = json(&first)["crossings"][0].clone();
     assert_eq!(crossing["is_cached"], false);
-    assert_eq!(crossing["places"].as_array().unwrap().len(), 3);
+    assert_eq!(crossing["places"].as_array().unwrap().len(), 3, "{}", talk(&first));
     let second = json(&run(&arguments))["crossings"][0].clone();
     assert_eq!((&second["is_cached"], &second["run"]), (&Value::Bool(true), &crossing["run"]));
     let kept = json(&run(&["tune", "--cached", "--format", "json"]));

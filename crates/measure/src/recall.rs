@@ -7,7 +7,7 @@ use proofmark_schema::race::Race;
 use proofmark_stats::Stream;
 
 /// Calls on known and on new inputs each at the most, and the time that calls may take for them.
-const CALLS: usize = 4;
+const CALLS: usize = 24;
 const CALLS_NS: f64 = 100e6;
 /// How much longer a call on new inputs may take than one on known ones: branches are foretold
 /// better where they were seen before.
@@ -15,7 +15,7 @@ const LONGER: f64 = 1.5;
 const LONGER_NS: u64 = 2_000;
 /// Trials in which it must be seen, all that there were: a busy machine does not strike new
 /// inputs alone so often.
-const TRIALS: u32 = 4;
+const TRIALS: u32 = 6;
 
 /// All calls of a trial are on the same inputs. An arm that keeps its results would be timed at
 /// looking them up: calls on inputs that it has not seen may take no longer, and must be right.
@@ -156,7 +156,7 @@ mod tests {
         }
     }
 
-    /// What is found in at most six trials, and the calls made for it.
+    /// What is found in at most eight trials, and the calls made for it.
     fn judged(
         known_ns: f64,
         new_ns: f64,
@@ -165,7 +165,7 @@ mod tests {
         let mut arm = Arm { known_ns, new_ns, slowdown, calls: Vec::new() };
         let (mut recall, mut stream) = (Recall::new(1), Stream::new(3));
         let mut found = Ok(());
-        for _ in 0..6 {
+        for _ in 0..8 {
             if found.is_ok() && recall.is_open() {
                 found = recall.look(&mut arm, &race(), &[known_ns], &mut stream);
             }
