@@ -5,6 +5,7 @@
 //! nothing else.
 
 use crate::admit::Admission;
+use crate::again::raced;
 use crate::compare::looks_for;
 use crate::{EngineError, Event, Listener, find_op};
 use proofmark_arena::Arena;
@@ -90,7 +91,7 @@ pub fn selftest_timing(
             let base = admit(&mut admission, &case, &who, track.threads)?;
             let field = [base, admit(&mut admission, &slower, &who, track.threads)?];
             for number in 0..request.comparisons {
-                let compared = one(&field, track, request, planted, number)?;
+                let compared = one(&field, track, request, planted, number, listener)?;
                 listener.hear(&Event::Note(format!(
                     "{} {} +{planted} %, {} of {}: {} {:.4} in {:.1} s",
                     track.class,
@@ -119,6 +120,7 @@ fn one(
     request: &TimingRequest,
     planted: u64,
     number: usize,
+    listener: &dyn Listener,
 ) -> Result<TimedComparison, EngineError> {
     let seed = proofmark_tensor::mix(request.seed, planted, number as u64);
     let budget_ns = (request.seconds * 1e9) as u64;
@@ -127,8 +129,8 @@ fn one(
     let looks = looks_for(find_op(&case.op)?, case, track.threads);
     let first_look = looks.at()[0] as usize;
     let stopping = Stopping::with_looks(looks);
-    let (race, ruling) = rule(field, &rules, &stopping, &MonotonicClock)
-        .map_err(|fault| EngineError::Nothing(fault.to_string()))?;
+    let raced = raced(&rules, listener, |rules| rule(field, rules, &stopping, &MonotonicClock));
+    let (race, ruling) = raced.map_err(|fault| EngineError::Nothing(fault.to_string()))?;
     let fixed = ratio_of_first(&race, 0, 1, first_look, CONFIDENCE);
     let ratio = ruling.comparison.ratio;
     Ok(TimedComparison {

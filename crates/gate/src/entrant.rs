@@ -6,18 +6,19 @@ use crate::proven::{Proven, Revealed};
 use proofmark_arena::{Batch, Fault, Noted, Ran, Worker};
 use proofmark_contract::Role;
 use proofmark_schema::memory::Probe;
-use proofmark_schema::{Cache, Case, Memory};
+use proofmark_schema::{Cache, Memory};
 
 /// A worker that has loaded a proven contender and holds a trial's inputs.
 pub struct Entrant<'p> {
-    proven: &'p Proven<'p>,
-    revealed: &'p Revealed,
-    worker: Worker,
-    before_bytes: u64,
-    memory: Memory,
-    sets: usize,
+    pub(crate) proven: &'p Proven<'p>,
+    pub(crate) revealed: &'p Revealed,
+    pub(crate) worker: Worker,
+    /// Resident memory before it had operands.
+    pub(crate) before_bytes: u64,
+    pub(crate) memory: Memory,
+    pub(crate) sets: usize,
     /// Calls so far: they walk over the sets.
-    calls: u64,
+    pub(crate) calls: u64,
 }
 
 /// Why timed outputs are not what they should be.
@@ -32,30 +33,6 @@ pub enum Unverified {
 }
 
 impl<'p> Entrant<'p> {
-    pub(crate) fn new(
-        proven: &'p Proven<'p>,
-        revealed: &'p Revealed,
-        worker: Worker,
-        before_bytes: u64,
-        memory: Memory,
-        sets: usize,
-    ) -> Entrant<'p> {
-        Entrant { proven, revealed, worker, before_bytes, memory, sets, calls: 0 }
-    }
-
-    pub(crate) fn worker(&self) -> &Worker {
-        &self.worker
-    }
-
-    pub(crate) fn case(&self) -> &Case {
-        self.proven.case()
-    }
-
-    /// Lets the contender pack its weights.
-    pub(crate) fn prepare(&mut self) -> Result<(), Fault> {
-        self.worker.prepare()
-    }
-
     /// Runs a batch.
     ///
     /// # Errors

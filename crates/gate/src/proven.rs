@@ -166,20 +166,21 @@ impl<'a> Proven<'a> {
         worker.reset_peak();
         let before_bytes = worker.resident_bytes();
         if let Some(other) = beside {
-            assert_eq!(other.case(), self.case(), "entrants share operands of one case");
-            worker.attach_same(other.worker(), memory.cache)?;
+            assert_eq!(other.proven.case(), self.case(), "entrants share operands of one case");
+            worker.attach_same(&other.worker, memory.cache)?;
         } else {
             let shift = trial.operand_shift as usize;
             let plans = self.plans(Placement::Shifted(shift), sets, memory.pages);
             worker.attach_for(&plans, memory.cache)?;
         }
-        let mut entrant = Entrant::new(self, revealed, worker, before_bytes, memory, sets);
+        let mut entrant =
+            Entrant { proven: self, revealed, worker, before_bytes, memory, sets, calls: 0 };
         if beside.is_none() {
             (0..sets).for_each(|set| entrant.write(revealed, set));
         }
         entrant.poison_outputs();
         if loaded.prepared_bytes > 0 {
-            entrant.prepare()?;
+            entrant.worker.prepare()?;
         }
         Ok(entrant)
     }

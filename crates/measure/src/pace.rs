@@ -28,7 +28,7 @@ pub(crate) struct Pace {
     /// Untimed rounds of all arms before the first block.
     pub(crate) run_in: usize,
     is_long: bool,
-    /// Untimed calls before each of a long one.
+    /// Untimed calls of the same arm before each slice.
     prime: u32,
 }
 
@@ -57,21 +57,18 @@ impl Pace {
         {
             calls.fill(least);
         }
-        if fastest.iter().all(|&each| each <= LONG_CALL_SLICES * slice) {
-            return Pace {
-                calls,
-                blocks: rules.blocks,
-                run_in: RUN_IN_ROUNDS,
-                is_long: false,
-                prime: 1,
-            };
+        let longest = fastest.iter().copied().fold(0.0, f64::max);
+        if longest <= LONG_CALL_SLICES * slice {
+            let (blocks, run_in) = (rules.blocks, RUN_IN_ROUNDS);
+            return Pace { calls, blocks, run_in, is_long: false, prime: 1 };
         }
         let round: f64 = fastest.iter().zip(&calls).map(|(each, &n)| each * f64::from(n)).sum();
         let blocks = (LONG_TRIAL_NS / round / ROUNDS as f64) as u32;
         let run_in = ((RUN_IN_NS / round) as usize).clamp(1, RUN_IN_ROUNDS);
-        let is_short_enough = fastest.iter().all(|&each| each <= PRIMED_NS);
-        let prime = u32::from(rules.primes_long && is_short_enough);
-        Pace { calls, blocks: blocks.clamp(1, rules.blocks), run_in, is_long: true, prime }
+        // An arm alone finds its own data in the caches, primed or not.
+        let is_primed = fastest.len() == 1 || rules.primes_long && longest <= PRIMED_NS;
+        let (blocks, prime) = (blocks.clamp(1, rules.blocks), u32::from(is_primed));
+        Pace { calls, blocks, run_in, is_long: true, prime }
     }
 
     /// Draws a block.
@@ -81,12 +78,12 @@ impl Pace {
     /// neighbours: they go round instead, so that every slice follows another arm's, and are
     /// primed only where the time itself is asked for.
     pub(crate) fn block(&self, stream: &mut Stream) -> Block {
-        let arms = self.calls.len();
+        let (arms, prime) = (self.calls.len(), self.prime);
         if self.is_long && arms > 1 {
             let order = repeated(arms, ROUNDS, stream);
-            Block { opening: order.last().copied(), prime: self.prime, order }
+            Block { opening: order.last().copied(), prime, order }
         } else {
-            Block { opening: None, prime: 1, order: mirrored(arms, stream) }
+            Block { opening: None, prime, order: mirrored(arms, stream) }
         }
     }
 }

@@ -32,7 +32,7 @@ pub(crate) trait Stable {
 /// What is written to an arm's inputs before a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Inputs {
-    /// What they hold already.
+    /// Those of the trial, once more.
     Same,
     /// Others, drawn from a seed.
     New(u64),
@@ -182,15 +182,13 @@ impl Heat for Entrants<'_, '_, '_> {
         };
         let (set, revealed) = (self.entrants[arm].next_set(), self.entrants[arm].revealed());
         let written = other.as_ref().unwrap_or(revealed);
-        let is_owner = |entrant: &Entrant<'_>| {
-            entrant.owns_operands() && std::ptr::eq(entrant.revealed(), revealed)
+        let is_owner = |&other: &usize| {
+            let other = &self.entrants[other];
+            other.owns_operands() && std::ptr::eq(other.revealed(), revealed)
         };
-        // Arms that share operands have one owner; it alone can write them.
-        let owner = match self.entrants[arm].owns_operands() {
-            true => Some(arm),
-            false => self.entrants.iter().position(is_owner),
-        };
-        let Some(owner) = owner else { return Ok(None) };
+        // Arms that share operands have one owner, which alone can write them.
+        let owner = std::iter::once(arm).chain(0..self.entrants.len()).find(is_owner);
+        let owner = owner.expect("somebody's operands they are");
         self.entrants[arm].poison_outputs();
         self.entrants[owner].write(written, set);
         let ran = self.batch(arm, 0, 1)?;

@@ -278,6 +278,7 @@ mod tests {
     fn units_that_sum_products_serve_products_alone() {
         let serving = |dtype, sums| Unit::ALL.into_iter().filter(move |u| u.serves(dtype, sums));
         assert!(serving(DType::Bf16, true).any(|unit| unit == Unit::Bf16Amx));
+        assert!(serving(DType::F16, true).any(|unit| unit == Unit::F16Amx));
         assert!(serving(DType::Bf16, false).all(|unit| unit.name().starts_with("f32")));
         assert!(serving(DType::F32, true).all(|unit| unit.name().starts_with("f32")));
         assert!(serving(DType::F64, true).any(|unit| unit == Unit::F64Avx512));

@@ -4,9 +4,10 @@ use crate::clock::{monotonic_ns, process_cpu_ns, thread_cpu_ns};
 use std::fs;
 use std::time::Duration;
 
-/// How often the threads are looked after, what they may use between two looks, and when it is no
-/// longer waited for: who is awake then is found out by the supervisor.
-const LOOK: Duration = Duration::from_micros(20);
+/// When the threads are looked after first (twice as long after each look, so that looking costs
+/// little), what they may use between two looks, and when it is no longer waited for: who is awake
+/// then is found out by the supervisor.
+const FIRST_LOOK: Duration = Duration::from_micros(20);
 const ASLEEP_NS: u64 = 3_000;
 const PATIENCE_NS: u64 = 3_000_000;
 
@@ -15,15 +16,15 @@ const PATIENCE_NS: u64 = 3_000_000;
 pub(crate) fn until_threads_sleep() {
     let others = || process_cpu_ns().saturating_sub(thread_cpu_ns());
     let start = monotonic_ns();
-    let mut used = others();
+    let (mut used, mut pause) = (others(), FIRST_LOOK);
     while monotonic_ns() - start < PATIENCE_NS {
-        std::thread::sleep(LOOK);
+        std::thread::sleep(pause);
         let now = others();
         // One that waits for a processor uses none either.
         if now.saturating_sub(used) <= ASLEEP_NS && !is_another_awake() {
             return;
         }
-        used = now;
+        (used, pause) = (now, pause * 2);
     }
 }
 

@@ -1,10 +1,11 @@
-//! Which cases are meant: arguments that several commands share.
+//! Which cases are meant, and how they are raced: arguments that several commands share.
 
 use super::bench::attribute;
-use super::shelf;
+use super::quantities::{seconds, settling, share};
+use super::{DEFAULT_SEED, shelf};
 use crate::output::Failure;
 use clap::Args;
-use proofmark_engine::{EngineError, Request, SIZES, Sweep, cases};
+use proofmark_engine::{EngineError, RaceTerms, Request, SIZES, Sweep, cases};
 use proofmark_schema::{AttrValue, Case, DType, Isa};
 
 /// Cases by name, or by ops and a suite, a size or a sweep. The command has the argument `ops`.
@@ -54,6 +55,36 @@ impl AskedCases {
             attrs: self.attr.clone(),
             ..Request::of_cases(cap, shelf())
         })?)
+    }
+}
+
+/// How each of many small races is run.
+#[derive(Args)]
+pub(super) struct AskedRace {
+    /// Seconds after which no further trial of a race starts
+    #[arg(long, default_value_t = 3.0, value_parser = seconds)]
+    seconds: f64,
+    /// Error rate of each race
+    #[arg(long, default_value_t = 0.01, value_parser = share)]
+    alpha: f64,
+    /// Seconds to wait for a quiet machine before each race, at the most; 0 does not wait
+    #[arg(long, default_value_t = 5.0, value_name = "SECONDS", value_parser = settling)]
+    settle: f64,
+    /// Seed of inputs, layouts and orders
+    #[arg(long, default_value_t = DEFAULT_SEED)]
+    seed: u64,
+}
+
+impl AskedRace {
+    /// A second a race at the most where it is to be quick.
+    pub(super) fn terms(&self, threads: u16, is_quick: bool) -> RaceTerms {
+        RaceTerms {
+            threads: usize::from(threads),
+            seconds: if is_quick { self.seconds.min(1.0) } else { self.seconds },
+            alpha: self.alpha,
+            quiet_seconds: self.settle,
+            seed: self.seed,
+        }
     }
 }
 

@@ -1,16 +1,15 @@
 //! `proofmark choose`: the fastest kernel of each case, and the fastest blocks of products.
 
-use super::asked::{AskedCases, parsed};
+use super::asked::{AskedCases, AskedRace, parsed};
 use super::constants::{constants_in, write_to};
-use super::quantities::{seconds, settling, share};
 use super::tune::Language;
-use super::{DEFAULT_SEED, Shown, StorePath, cap, here};
+use super::{Shown, StorePath, cap, here};
 use crate::exit;
 use crate::output::{Failure, print, print_document, say};
 use crate::progress::Progress;
 use clap::Args;
 use proofmark_engine::{
-    Among, ChooseRequest, RaceTerms, USUAL_PRODUCTS, cached_tunings, choose, snippet, unix_seconds,
+    Among, ChooseRequest, USUAL_PRODUCTS, cached_tunings, choose, snippet, unix_seconds,
 };
 use proofmark_report::reports;
 use proofmark_schema::{Case, Isa};
@@ -34,15 +33,8 @@ pub(crate) struct Choose {
     /// Threads
     #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..=256))]
     threads: u16,
-    /// Seconds after which no further trial of a race starts
-    #[arg(long, default_value_t = 3.0, value_parser = seconds)]
-    seconds: f64,
-    /// Error rate of each race
-    #[arg(long, default_value_t = 0.01, value_parser = share)]
-    alpha: f64,
-    /// Seconds to wait for a quiet machine before each race, at the most; 0 does not wait
-    #[arg(long, default_value_t = 5.0, value_name = "SECONDS", value_parser = settling)]
-    settle: f64,
+    #[command(flatten)]
+    race: AskedRace,
     /// A second a race
     #[arg(long, visible_alias = "fast")]
     quick: bool,
@@ -55,9 +47,6 @@ pub(crate) struct Choose {
     /// Print what the file has as source instead of a table
     #[arg(long, value_enum)]
     emit: Option<Language>,
-    /// Seed of inputs, layouts and orders
-    #[arg(long, default_value_t = DEFAULT_SEED)]
-    seed: u64,
     #[command(flatten)]
     store: StorePath,
     #[command(flatten)]
@@ -90,13 +79,7 @@ impl Choose {
         let request = ChooseRequest {
             among: if self.blocks { Among::Blocks } else { Among::Kernels },
             cases: self.cases(cap)?,
-            terms: RaceTerms {
-                threads: usize::from(self.threads),
-                seconds: if self.quick { self.seconds.min(1.0) } else { self.seconds },
-                alpha: self.alpha,
-                quiet_seconds: self.settle,
-                seed: self.seed,
-            },
+            terms: self.race.terms(self.threads, self.quick),
             is_fresh: self.fresh,
             cap,
         };

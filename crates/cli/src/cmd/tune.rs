@@ -1,15 +1,15 @@
 //! `proofmark tune`: where one contender starts to pay along an axis, as a constant.
 
+use super::asked::AskedRace;
 use super::constants::{constants_in, write_to};
-use super::quantities::{seconds, settling, share};
-use super::{DEFAULT_SEED, Shown, StorePath, cap, here, shelf};
+use super::{Shown, StorePath, cap, here, shelf};
 use crate::exit;
 use crate::output::{Failure, print, print_document, say};
 use crate::progress::Progress;
 use clap::{Args, ValueEnum};
 use proofmark_engine::{
-    Emit, EngineError, RaceTerms, TuneRequest, USUAL, cached_tunings, snippet, tune, tuned_unit,
-    unix_seconds, usual_crossing,
+    Emit, EngineError, TuneRequest, USUAL, cached_tunings, snippet, tune, tuned_unit, unix_seconds,
+    usual_crossing,
 };
 use proofmark_report::reports;
 use proofmark_schema::{Case, ContenderId};
@@ -50,15 +50,8 @@ pub(crate) struct Tune {
     /// Races after the first look, at the most
     #[arg(long, default_value_t = 10)]
     races: usize,
-    /// Seconds after which no further trial of a race starts
-    #[arg(long, default_value_t = 3.0, value_parser = seconds)]
-    seconds: f64,
-    /// Error rate of each race
-    #[arg(long, default_value_t = 0.01, value_parser = share)]
-    alpha: f64,
-    /// Seconds to wait for a quiet machine before each race, at the most; 0 does not wait
-    #[arg(long, default_value_t = 5.0, value_name = "SECONDS", value_parser = settling)]
-    settle: f64,
+    #[command(flatten)]
+    race: AskedRace,
     /// Times that the bounds of a crossing are raced; a bound is what all of them showed
     #[arg(long, default_value_t = 3, value_parser = clap::value_parser!(u8).range(1..=20))]
     rounds: u8,
@@ -74,9 +67,6 @@ pub(crate) struct Tune {
     /// Print constants as source instead of a table
     #[arg(long, value_enum)]
     emit: Option<Language>,
-    /// Seed of inputs, layouts and orders
-    #[arg(long, default_value_t = DEFAULT_SEED)]
-    seed: u64,
     #[command(flatten)]
     store: StorePath,
     #[command(flatten)]
@@ -182,13 +172,7 @@ impl Tune {
             case,
             axis: axis.to_owned(),
             between: [base.clone(), other.clone()],
-            terms: RaceTerms {
-                threads: usize::from(self.threads),
-                seconds: if self.quick { self.seconds.min(1.0) } else { self.seconds },
-                alpha: self.alpha,
-                quiet_seconds: self.settle,
-                seed: self.seed,
-            },
+            terms: self.race.terms(self.threads, self.quick),
             range,
             rounds: if self.quick { 1 } else { usize::from(self.rounds) },
             races: if self.quick { self.races.min(4) } else { self.races },
