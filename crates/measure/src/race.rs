@@ -110,11 +110,12 @@ pub(crate) fn run(
     };
     let mut stream = Stream::new(rules.seed);
     let mut fastest = vec![f64::INFINITY; count];
-    let mut recall = Recall::new(count);
+    let (mut recall, mut homes) = (Recall::new(count), Homes::new(count));
     for number in 0..rules.most_trials {
         let trial = draw_trial(&mut stream);
         stable.trial(&trial, &mut |heat| {
-            run_trial(heat, &mut race, number, &mut fastest, rules, &mut stream)?;
+            run_trial(heat, &mut race, number, &mut fastest, &mut homes, rules, &mut stream)?;
+            homes.check(heat, &race)?;
             recall.look(heat, &race, &fastest, &mut stream)
         })?;
         race.trials.push(trial);
@@ -144,6 +145,7 @@ fn run_trial(
     race: &mut Race,
     trial: u32,
     fastest: &mut [f64],
+    homes: &mut Homes,
     rules: &RaceRules,
     stream: &mut Stream,
 ) -> Result<(), RaceFault> {
@@ -166,7 +168,7 @@ fn run_trial(
         }
     }
     let mut watch = Watch::default();
-    let (mut rest, mut homes) = (Rest::new(arms), Homes::new(arms));
+    let mut rest = Rest::new(arms);
     for number in 0..pace.blocks {
         watch.read(heat, race, trial, number);
         let block = pace.block(stream);
@@ -183,7 +185,6 @@ fn run_trial(
         }
     }
     rest.check(race)?;
-    homes.check(heat, race)?;
     for arm in 0..arms {
         race.checked += heat.verify(arm, pace.calls[arm])?;
         race.peak_bytes[arm] = race.peak_bytes[arm].max(heat.peak_bytes(arm));

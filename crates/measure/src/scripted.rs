@@ -147,7 +147,7 @@ impl Heat for Arms<'_, '_> {
 
     fn homecoming_ns(&self, arm: usize) -> u64 {
         match self.script.arms[arm].1 {
-            Trick::ComputesLate(_) => homecoming(4096, None),
+            Trick::ComputesLate(_) => homecoming(4096, false),
             _ => u64::MAX,
         }
     }
@@ -290,13 +290,13 @@ fn one_batch_out_of_account_is_no_lie() {
 }
 
 #[test]
-fn a_copy_home_is_allowed_at_any_size_and_an_interpreter_its_way() {
+fn a_copy_home_is_allowed_at_any_size_and_a_framework_its_way() {
     let arms = [(1_000.0, Trick::None), (1_000.0, Trick::ComputesLate(2_300.0))];
     assert!(race_of(&arms, steady, &RaceRules::quick(1)).0.is_ok());
-    assert_eq!(homecoming(0, None), 2_000);
-    assert_eq!(homecoming(1 << 18, None), 2_000 + (1 << 18) / 10);
-    assert_eq!(homecoming(0, Some(30.0)), 32_000);
-    assert_eq!(homecoming(1 << 28, Some(1_000.0)), 52_000 + (1 << 18) / 10 + (1 << 28) - (1 << 18));
+    assert_eq!(homecoming(0, false), 2_000);
+    assert_eq!(homecoming(1 << 18, false), 2_000 + (1 << 18) / 10);
+    assert_eq!(homecoming(0, true), 150_000);
+    assert_eq!(homecoming(1 << 28, true), 150_000 + (1 << 18) / 10 + (1 << 28) - (1 << 18));
 }
 
 #[test]

@@ -19,8 +19,8 @@
 //! Variants: `mask=causal` shows a query the keys up to its own position, where the last query
 //! stands at the last key (so one query sees all); `mask=window` shows only the last `window` of
 //! those. `scale=0` means 1/√d. Everything is computed in f32 and rounded to the element type
-//! once. Every operand may have padded rows. `amx` (bf16 on AMX tiles, 16 queries and more) takes
-//! subnormal numbers as 0, and its contract says so; its weights are f32 as everybody's.
+//! once. Every operand may have padded rows. `amx` (16 bits on AMX tiles, 16 queries and more)
+//! takes subnormal bf16 as 0, and its contract says so; its weights are as good as f32.
 //!
 //! Edges:
 //! - A query that sees no key gives zeros: all of them if `t = 0`, and under a mask with more

@@ -17,8 +17,8 @@ pub(crate) struct Made {
     pub(crate) is_serial_twin: bool,
     /// How far its bits repeat.
     pub(crate) reproducibility: Reproducibility,
-    /// What it does near zero.
-    pub(crate) underflow: Underflow,
+    /// What it does near zero in a case.
+    pub(crate) underflow: fn(&Case) -> Underflow,
     /// Whether larger terms than a result's own cancel in its formula for a case.
     pub(crate) cancels: fn(&Case) -> bool,
     /// Whether it does a case on a path.
@@ -57,7 +57,7 @@ impl Made {
             is_parallel: false,
             is_serial_twin: false,
             reproducibility: Reproducibility::ThreadInvariant,
-            underflow: Underflow::Gradual,
+            underflow: |_| Underflow::Gradual,
             cancels: |_| false,
             supports: |_, _| Ok(()),
             workspace: |_, _, _| 0,
@@ -105,8 +105,8 @@ impl Kernel for Made {
     }
 
     fn contract(&self, case: &Case) -> ErrorContract {
-        let Made { reproducibility, underflow, .. } = *self;
-        let cancels = (self.cancels)(case);
+        let reproducibility = self.reproducibility;
+        let (underflow, cancels) = ((self.underflow)(case), (self.cancels)(case));
         ErrorContract { reproducibility, underflow, cancels, ..ErrorContract::default() }
     }
 

@@ -54,7 +54,12 @@ pub(super) static PARALLEL: Made = Made {
 /// dgamma and dbeta of each piece of rows, side by side.
 fn workspace(case: &Case) -> usize {
     let Problem { rows, length, .. } = Problem::of(case);
-    rows.div_ceil(TALL) * 2 * length * size_of::<f32>()
+    pieces(rows) * 2 * length * size_of::<f32>()
+}
+
+/// Pieces of so many rows; one without rows has the sums of none.
+fn pieces(rows: usize) -> usize {
+    rows.div_ceil(TALL).max(1)
 }
 
 /// In vectors on so many threads, or one element at a time.
@@ -62,15 +67,15 @@ fn run<T: Stored>(call: &mut Call<'_>, threads: Option<usize>) -> Result<(), Ker
     let Problem { rows, length, eps } = Problem::of(call.case);
     let (x, dy) = (call.inputs[0].rows::<T>()?, call.inputs[2].rows::<T>()?);
     let gamma = call.inputs[1].slice::<T>()?;
-    let pieces = rows.div_ceil(TALL);
-    let left = elements_mut::<f32>(call.workspace, pieces * 2 * length, "the workspace")?;
-    let left = RowsMut::from_slice(left, pieces, 2 * length);
+    let pieces = pieces(rows);
+    let sums = elements_mut::<f32>(call.workspace, pieces * 2 * length, "the workspace")?;
+    let of_pieces = RowsMut::from_slice(sums, pieces, 2 * length);
     let [dx, dgamma, dbeta] = call.outputs else {
         return Err(KernelError::Refused("there are three gradients to write".to_owned()));
     };
     let dx = dx.rows_mut::<T>()?;
-    // SAFETY: while its handle is in use neither view is; threads are done when `left` is read.
-    let (shared, dx) = unsafe { (left.share(), dx.share()) };
+    // SAFETY: while its handle is in use neither view is; threads are done when `sums` are read.
+    let (shared, dx) = unsafe { (of_pieces.share(), dx.share()) };
     let grain = tuning::grain(&call.case.op, GRAIN).div_ceil(TALL * length.max(1));
     let parts = threads.unwrap_or(1).min(pieces.div_ceil(grain)).max(1);
     let isa = call.isa;
@@ -78,21 +83,25 @@ fn run<T: Stored>(call: &mut Call<'_>, threads: Option<usize>) -> Result<(), Ker
         for piece in split(pieces, parts, index, grain) {
             let range = piece * TALL..rows.min((piece + 1) * TALL);
             // SAFETY: pieces are of different rows, and each is met once.
-            let (mut sums, dx) =
+            let (mut own, dx) =
                 unsafe { (shared.range_mut(piece..piece + 1), dx.range_mut(range.clone())) };
             let (x, dy) = (x.range(range.clone()), dy.range(range));
-            let (dgamma, dbeta) = sums.row_mut(0).split_at_mut(length);
+            let (dgamma, dbeta) = own.row_mut(0).split_at_mut(length);
             dgamma.fill(0.0);
             dbeta.fill(0.0);
             let piece = Piece { eps: eps as f32, gamma, x, dy, dx, dgamma, dbeta };
             if threads.is_some() { dispatch(isa, piece) } else { piece.one_by_one() }
         }
     });
-    for (k, output) in [dgamma, dbeta].into_iter().enumerate() {
-        for (j, sum) in output.slice_mut::<T>()?.iter_mut().enumerate() {
-            let of_piece = |piece: usize| left.row(piece)[k * length + j];
-            // A sum of f32 starts from -0.
-            *sum = T::narrow(0.0 + (0..pieces).map(of_piece).sum::<f32>());
+    // Piece after piece into the first, along the rows.
+    let (first, rest) = sums.split_at_mut(2 * length);
+    for piece in rest.chunks_exact(2 * length.max(1)) {
+        first.iter_mut().zip(piece).for_each(|(total, sum)| *total += sum);
+    }
+    let (of_gamma, of_beta) = first.split_at(length);
+    for (output, sums) in [(dgamma, of_gamma), (dbeta, of_beta)] {
+        for (output, &sum) in output.slice_mut::<T>()?.iter_mut().zip(sums) {
+            *output = T::narrow(sum);
         }
     }
     Ok(())
@@ -162,25 +171,41 @@ impl<T: Stored> Body for Piece<'_, T> {
 /// `Σ a` and `Σ a·(x − mean)` with `a = dy·gamma`.
 #[inline(always)]
 fn sums<S: Simd, T: Stored>(simd: S, x: &[T], dy: &[T], gamma: &[T], mean: S::F) -> [f32; 2] {
-    /// Pairs of accumulators in flight.
-    const CHAINS: usize = 2;
+    /// Pairs of accumulators in flight: additions and products of two vectors a cycle.
+    const CHAINS: usize = 4;
     let mut totals = [[simd.zero(); 2]; CHAINS];
-    let mut chain = 0;
     let mut at = 0;
-    while at < x.len() {
+    while at + CHAINS * S::LANES <= x.len() {
+        for (chain, total) in totals.iter_mut().enumerate() {
+            let own = at + chain * S::LANES..at + (chain + 1) * S::LANES;
+            let terms = [x, dy, gamma].map(|from| T::load(simd, &from[own.clone()]));
+            *total = take(simd, *total, terms, mean);
+        }
+        at += CHAINS * S::LANES;
+    }
+    for total in &mut totals {
         // Lanes past the end are 0 in dy and add nothing.
-        let [x, dy, gamma] = [x, dy, gamma].map(|from| match at + S::LANES <= from.len() {
-            true => T::load(simd, &from[at..]),
-            false => T::load_partial(simd, &from[at..], 0.0),
-        });
-        let a = simd.mul(dy, gamma);
-        let [straight, turned] = &mut totals[chain];
-        *straight = simd.add(*straight, a);
-        *turned = simd.fma(a, simd.sub(x, mean), *turned);
-        chain = (chain + 1) % CHAINS;
+        let own = at.min(x.len())..x.len().min(at + S::LANES);
+        let terms = [x, dy, gamma].map(|from| T::load_partial(simd, &from[own.clone()], 0.0));
+        *total = take(simd, *total, terms, mean);
         at += S::LANES;
     }
-    [0, 1].map(|k| simd.reduce_sum(simd.add(totals[0][k], totals[1][k])))
+    [0, 1].map(|k| {
+        let [a, b, c, d] = totals.map(|total| total[k]);
+        simd.reduce_sum(simd.add(simd.add(a, b), simd.add(c, d)))
+    })
+}
+
+/// Both sums with a vector of each operand more.
+#[inline(always)]
+fn take<S: Simd>(
+    simd: S,
+    [straight, turned]: [S::F; 2],
+    [x, dy, gamma]: [S::F; 3],
+    mean: S::F,
+) -> [S::F; 2] {
+    let a = simd.mul(dy, gamma);
+    [simd.add(straight, a), simd.fma(a, simd.sub(x, mean), turned)]
 }
 
 /// Adds `dy·h` to dgamma and dy to dbeta.
@@ -193,15 +218,20 @@ fn add_products<S: Simd, T: Stored>(
     dgamma: &mut [f32],
     dbeta: &mut [f32],
 ) {
+    let vectors = x.len() / S::LANES * S::LANES;
     let mut at = 0;
-    while at < x.len() {
-        let end = x.len().min(at + S::LANES);
-        let [x, dy] = [x, dy].map(|from| T::load_partial(simd, &from[at..end], 0.0));
+    while at < vectors {
+        let own = at..at + S::LANES;
+        let [x, dy] = [x, dy].map(|from| T::load(simd, &from[own.clone()]));
         let h = simd.mul(simd.sub(x, mean), root);
-        let (g, b) = (&mut dgamma[at..end], &mut dbeta[at..end]);
-        let (old_g, old_b) = (simd.load_partial(g, 0.0), simd.load_partial(b, 0.0));
-        simd.store_partial(simd.fma(dy, h, old_g), g);
-        simd.store_partial(simd.add(dy, old_b), b);
-        at = end;
+        let (dgamma, dbeta) = (&mut dgamma[own.clone()], &mut dbeta[own]);
+        simd.store(simd.fma(dy, h, simd.load(dgamma)), dgamma);
+        simd.store(simd.add(dy, simd.load(dbeta)), dbeta);
+        at += S::LANES;
     }
+    let [x, dy] = [x, dy].map(|from| T::load_partial(simd, &from[at..], 0.0));
+    let h = simd.mul(simd.sub(x, mean), root);
+    let (dgamma, dbeta) = (&mut dgamma[at..], &mut dbeta[at..]);
+    simd.store_partial(simd.fma(dy, h, simd.load_partial(dgamma, 0.0)), dgamma);
+    simd.store_partial(simd.add(dy, simd.load_partial(dbeta, 0.0)), dbeta);
 }

@@ -204,30 +204,36 @@ macro_rules! blocks {
 
 /// The products of two left tiles with the two right tiles that lie so many bytes on.
 macro_rules! part {
-    ($first:literal $second:literal) => {
+    ($product:literal, $first:literal $second:literal) => {
         concat!(
             "tileloadd tmm6, [rdi + rdx + ",
             $first,
             "]\n",
-            "tdpbf16ps tmm0, tmm4, tmm6\n",
+            $product,
+            " tmm0, tmm4, tmm6\n",
             "tileloadd tmm7, [rdi + rdx + ",
             $second,
             "]\n",
-            "tdpbf16ps tmm1, tmm4, tmm7\n",
-            "tdpbf16ps tmm2, tmm5, tmm6\n",
-            "tdpbf16ps tmm3, tmm5, tmm7\n",
+            $product,
+            " tmm1, tmm4, tmm7\n",
+            $product,
+            " tmm2, tmm5, tmm6\n",
+            $product,
+            " tmm3, tmm5, tmm7\n",
         )
     };
 }
 
 /// A block of 2 × 2 tiles of sums over right operands in parts.
 macro_rules! parts_block {
-    ($left:ident, $right:ident, $steps:ident, $sums:ident, [$($part:expr),+]) => {
+    ($product:literal, $left:ident, $right:ident, $steps:ident, $sums:ident,
+     [$($first:literal $second:literal),+]) => {
         block!($left, $right, $steps, $sums,
             ["tileloadd tmm0, [r12 + r13]" "tileloadd tmm1, [r12 + r13 + 64]"
                 "tileloadd tmm2, [r14 + r13]" "tileloadd tmm3, [r14 + r13 + 64]"]
             ["tilezero tmm0" "tilezero tmm1" "tilezero tmm2" "tilezero tmm3"]
-            ["tileloadd tmm4, [rsi + rax]", "tileloadd tmm5, [r8 + rax]", $($part),+]
+            ["tileloadd tmm4, [rsi + rax]", "tileloadd tmm5, [r8 + rax]",
+                $(part!($product, $first $second)),+]
             ["tilestored [r12 + r13], tmm0" "tilestored [r12 + r13 + 64], tmm1"
                 "tilestored [r14 + r13], tmm2" "tilestored [r14 + r13 + 64], tmm3"])
     };
@@ -269,9 +275,10 @@ impl Tiles {
         }
     }
 
-    /// Multiplies two left tiles of bf16 by two right ones over `steps` steps, at least one, into
-    /// 2 × 2 tiles of sums; what is multiplied is the sum of `parts` right operands, 1 or 3, whose
-    /// pairs of dense tiles lie side by side in each step. They are taken to be in L1.
+    /// Multiplies two left tiles by two right ones over `steps` steps, at least one, into 2 × 2
+    /// tiles of sums; what is multiplied is the sum of `parts` right operands, 1 or 3 of bf16, 1 or
+    /// 2 of f16, whose pairs of dense tiles lie side by side in each step. They are taken to be in
+    /// L1.
     ///
     /// # Safety
     ///
@@ -285,17 +292,22 @@ impl Tiles {
         steps: usize,
         sums: Sums,
     ) {
-        assert!(self.product == Product::Bf16 && steps > 0, "no product over {steps} steps");
-        match parts {
-            1 => parts_block!(left, right, steps, sums, [part!("0" "1024")]),
-            3 => parts_block!(
-                left,
-                right,
-                steps,
-                sums,
-                [part!("0" "1024"), part!("2048" "3072"), part!("4096" "5120")]
-            ),
-            _ => panic!("no product with {parts} parts"),
+        assert!(steps > 0, "no product over {steps} steps");
+        match (self.product, parts) {
+            (Product::Bf16, 1) => {
+                parts_block!("tdpbf16ps", left, right, steps, sums, ["0" "1024"]);
+            }
+            (Product::Bf16, 3) => {
+                parts_block!("tdpbf16ps", left, right, steps, sums,
+                    ["0" "1024", "2048" "3072", "4096" "5120"]);
+            }
+            (Product::F16, 1) => {
+                parts_block!("tdpfp16ps", left, right, steps, sums, ["0" "1024"]);
+            }
+            (Product::F16, 2) => {
+                parts_block!("tdpfp16ps", left, right, steps, sums, ["0" "1024", "2048" "3072"]);
+            }
+            (product, _) => panic!("no product of {product:?} with {parts} parts"),
         }
     }
 }
@@ -440,18 +452,23 @@ mod tests {
 
     #[test]
     fn a_right_operand_in_parts_counts_as_the_sum_of_them() {
-        let Some(tiles) = Tiles::configure(Product::Bf16) else { return };
-        let left = whole_bf16(&bytes(2 * ROWS * LEFT_ROW, 3));
-        let right = whole_bf16(&bytes(2 * 3 * 2 * TILE_BYTES, 5));
-        let a =
-            Walk { at: left.as_ptr(), row: LEFT_ROW, neighbour: ROWS * LEFT_ROW, step: ROW_BYTES };
-        let b = |tile: usize, step| Walk {
-            at: right[tile * TILE_BYTES..].as_ptr(),
-            row: ROW_BYTES,
-            neighbour: TILE_BYTES,
-            step,
-        };
-        for parts in [1, 3] {
+        use Product::{Bf16, F16};
+        for (product, parts) in [(Bf16, 1), (Bf16, 3), (F16, 1), (F16, 2)] {
+            let Some(tiles) = Tiles::configure(product) else { continue };
+            let words = |bytes: &[u8]| match product {
+                F16 => whole_f16(bytes, false),
+                _ => whole_bf16(bytes),
+            };
+            let left = words(&bytes(2 * ROWS * LEFT_ROW, 3));
+            let right = words(&bytes(2 * 3 * 2 * TILE_BYTES, 5));
+            let (at, row) = (left.as_ptr(), LEFT_ROW);
+            let a = Walk { at, row, neighbour: ROWS * LEFT_ROW, step: ROW_BYTES };
+            let b = |tile: usize, step| Walk {
+                at: right[tile * TILE_BYTES..].as_ptr(),
+                row: ROW_BYTES,
+                neighbour: TILE_BYTES,
+                step,
+            };
             let (mut one, mut other) = ([0_f32; 1024], [0_f32; 1024]);
             let sums = |memory: &mut [f32; 1024], adds| Sums {
                 at: memory.as_mut_ptr().cast(),
@@ -469,7 +486,7 @@ mod tests {
                     unsafe { tiles.multiply((2, 2), a, b(2 * at, 0), 1, to) };
                 }
             }
-            assert_eq!(one, other, "{parts} parts");
+            assert_eq!(one, other, "{product:?} in {parts} parts");
             assert!(one.iter().any(|&sum| sum != 0.0));
         }
     }

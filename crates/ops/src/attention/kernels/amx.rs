@@ -1,26 +1,28 @@
-//! bf16 with many queries on AMX tiles: the case in tasks, keys and values packed once.
+//! 16 bits with many queries on AMX tiles: the case in tasks, keys and values packed once.
 //!
 //! Idea: as [`super::strip`], 32 queries a strip along the lanes, but both products are tiles of
-//! 32 × 32 sums: scores are `K·Qᵀ`, and sums `Vᵀ·W` by columns. Tiles take bf16 only, and weights
-//! rounded to it would be off by thousands of times what f32 is; so a weight, which has 24 bits,
-//! is split into three bf16 without loss, and its product with the values is that of f32.
+//! 32 × 32 sums: scores are `K·Qᵀ`, and sums `Vᵀ·W` by columns. Tiles take 16 bits only, and
+//! weights rounded to them would be off by thousands of times what f32 is; so a weight, which has
+//! 24 bits, is split into three bf16 without loss, or into two f16, which hold 22 of them: its
+//! product with the values is that of f32, or as good beside results of 11 bits.
 //! Keys are copied and values turned into tiles by a first round of tasks, once for all queries and
-//! heads that share them. Flops are those of the formula, but three times as many for the values;
-//! each strip reads the packed keys and values that it sees, `4·t·d` bytes, from L2 where they fit.
+//! heads that share them. Flops are those of the formula, but three times, or twice, as many for
+//! the values; each strip reads the packed keys and values that it sees, `4·t·d` bytes, from L2
+//! where they fit.
 //! Tiles: 4 of sums, 2 left, 2 right (`blocks::gemm`).
 
-use super::amx_pass::{self, Pack, Strips};
+use super::amx_pass::{self, Pack, Strips, Weight};
 use super::strip::blocks;
 use super::tiled::{self, Operands, each_task, seen_keys};
 use crate::attention::definition::Problem;
 use crate::attention::products;
-use crate::blocks::gemm::tiles::TERMS;
+use crate::blocks::gemm::tiles::{TERMS, TileTerm};
 use crate::blocks::made::Made;
 use crate::blocks::scratch::elements_mut;
 use proofmark_contract::{Call, KernelError, Unsupported};
 use proofmark_schema::{Case, DType, Isa, Underflow};
 use proofmark_simd::{dispatch, tile};
-use proofmark_tensor::{Rows, RowsMut, bf16};
+use proofmark_tensor::{Rows, RowsMut, bf16, f16};
 use std::ops::Range;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -37,7 +39,10 @@ pub(crate) static AMX: Made = Made {
     name: "amx",
     isas: &[Isa::Avx512],
     is_serial_twin: false,
-    underflow: Underflow::Flushed,
+    underflow: |case| match case.dtype {
+        DType::Bf16 => Underflow::Flushed,
+        _ => Underflow::Gradual,
+    },
     supports: |case, _| supports(case),
     workspace: |case, isa, threads| {
         let problem = Problem::of(case);
@@ -45,18 +50,21 @@ pub(crate) static AMX: Made = Made {
         let own = packed.bytes() + threads.max(1) * amx_pass::scratch_bytes(&problem);
         own.max(tiled::workspace_bytes(case, isa, threads))
     },
-    ..Made::parallel("bf16 tiles on AMX, queries shared out to threads", run)
+    ..Made::parallel("16-bit tiles on AMX, queries shared out to threads", run)
 };
 
 fn supports(case: &Case) -> Result<(), Unsupported> {
     tiled::supports(case)?;
     let problem = Problem::of(case);
-    let reason = if case.dtype != DType::Bf16 {
-        format!("tiles take bf16, not {}", case.dtype)
-    } else if problem.queries < LEAST_QUERIES {
+    let product = match case.dtype {
+        DType::Bf16 => bf16::PRODUCT,
+        DType::F16 => f16::PRODUCT,
+        other => return Err(Unsupported(format!("tiles take bf16 and f16, not {other}"))),
+    };
+    let reason = if problem.queries < LEAST_QUERIES {
         format!("{} queries of a head, {LEAST_QUERIES} at least", problem.queries)
-    } else if !tile::available(tile::Product::Bf16) {
-        "this processor has no AMX for bf16".to_owned()
+    } else if !tile::available(product) {
+        format!("this processor has no AMX for {}", case.dtype)
     } else {
         return Ok(());
     };
@@ -115,17 +123,21 @@ impl Packed {
 
 fn run(call: &mut Call<'_>) -> Result<(), KernelError> {
     let threads = call.threads.min(products(call.case).div_ceil(GRAIN)).max(1);
-    match in_tiles(call, threads)? {
+    let is_done = match call.case.dtype {
+        DType::F16 => in_tiles::<f16>(call, threads)?,
+        _ => in_tiles::<bf16>(call, threads)?,
+    };
+    match is_done {
         true => Ok(()),
-        // Of a weight's three parts some are 0, and would make NaN of an infinite value.
+        // Of a weight's parts some are 0, and would make NaN of an infinite value.
         false => tiled::run(call, threads),
     }
 }
 
 /// Computes the case, unless some value is not finite.
-fn in_tiles(call: &mut Call<'_>, threads: usize) -> Result<bool, KernelError> {
+fn in_tiles<T: Weight>(call: &mut Call<'_>, threads: usize) -> Result<bool, KernelError> {
     let (isa, pool) = (call.isa, call.pool);
-    let (operands, workspace) = Operands::<bf16>::of(call)?;
+    let (operands, workspace) = Operands::<T>::of(call)?;
     let problem = &operands.problem;
     if problem.rows() * problem.width == 0 {
         return Ok(true);

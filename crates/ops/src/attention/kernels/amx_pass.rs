@@ -6,50 +6,96 @@ use super::strip_pass::{Lanes, Seen, weigh};
 use super::tiled::Operands;
 use crate::attention::definition::Problem;
 use crate::blocks::gemm::tiles::{
-    SIDE, STEP, TERMS, TILE, pack_left, pack_left_turned, parts_block, turn,
+    SIDE, STEP, TERMS, TILE, TileTerm, pack_left, pack_left_turned, parts_block, turn,
 };
 use crate::blocks::scratch::elements_mut;
-use proofmark_simd::tile::{Product, ROWS, Tiles};
+use proofmark_simd::tile::{ROWS, Tiles};
 use proofmark_simd::{Body, Simd};
-use proofmark_tensor::{Rows, bf16};
+use proofmark_tensor::{Rows, bf16, f16};
 use std::f64::consts::LOG2_E;
 use std::ops::Range;
 
-/// Parts of a weight: three times 8 bits are the 24 of an f32.
-const PARTS: usize = 3;
+/// Parts of a weight at the most, for which there is scratch memory.
+const MOST_PARTS: usize = 3;
 /// Sums of a block of tiles.
 const BLOCK: usize = SIDE * SIDE;
 
+/// Terms that a weight can be split into.
+pub(super) trait Weight: TileTerm {
+    /// Parts of a weight.
+    const PARTS: usize;
+    /// What weights, 1 at the most, are multiplied by, so that small ones keep their digits.
+    const RAISE: f32;
+    /// The bits of infinity.
+    const INFINITY: u16;
+
+    /// Takes the largest part off weights: its bits, as the upper halves of words whose lower ones
+    /// are 0, and the rest.
+    fn take<S: Simd>(simd: S, weights: S::F) -> (S::I, S::F);
+}
+
+impl Weight for bf16 {
+    /// Three times 8 bits are the 24 of an f32.
+    const PARTS: usize = 3;
+    const RAISE: f32 = 1.0;
+    const INFINITY: u16 = bf16::INFINITY.to_bits();
+
+    /// An f32 without its lower 16 bits is a bf16, and what is left of it is exact.
+    #[inline(always)]
+    fn take<S: Simd>(simd: S, weights: S::F) -> (S::I, S::F) {
+        let upper = simd.int_and(simd.bits_of(weights), simd.int_splat(!0xffff));
+        (upper, simd.sub(weights, simd.from_bits(upper)))
+    }
+}
+
+impl Weight for f16 {
+    /// Twice 11 bits.
+    const PARTS: usize = 2;
+    /// Just within f16: what is rounded away of a weight, 2^-40, changes no result of f16.
+    const RAISE: f32 = 32_768.0;
+    const INFINITY: u16 = f16::INFINITY.to_bits();
+
+    #[inline(always)]
+    fn take<S: Simd>(simd: S, weights: S::F) -> (S::I, S::F) {
+        let mut halves = [0_u16; ROWS];
+        simd.store_f16(weights, &mut halves);
+        let rest = simd.sub(weights, simd.load_f16(&halves));
+        // A bf16 is the upper half of its f32.
+        (simd.bits_of(simd.load_bf16(&halves)), rest)
+    }
+}
+
 /// Packs a tile of keys as left operand of the scores, and of values, turned, as that of the sums.
-pub(super) struct Pack<'a> {
-    pub(super) keys: Rows<'a, bf16>,
-    pub(super) values: Rows<'a, bf16>,
+pub(super) struct Pack<'a, T> {
+    pub(super) keys: Rows<'a, T>,
+    pub(super) values: Rows<'a, T>,
     pub(super) to: &'a mut [bf16],
 }
 
-impl Body for Pack<'_> {
+impl<T: Weight> Body for Pack<'_, T> {
     /// Whether all values are finite.
     type Output = bool;
 
     #[inline(always)]
     fn run<S: Simd>(self, simd: S) -> bool {
         let (keys, values) = self.to.split_at_mut(self.to.len() / 2);
-        pack_left(&self.keys, keys);
-        pack_left_turned(simd, &self.values, values);
-        is_finite(&self.values)
+        let from = T::bits(self.values);
+        pack_left(&T::bits(self.keys), keys);
+        pack_left_turned(simd, &from, values);
+        is_finite::<T>(&from)
     }
 }
 
-fn is_finite(rows: &Rows<'_, bf16>) -> bool {
+fn is_finite<T: Weight>(rows: &Rows<'_, bf16>) -> bool {
     let largest = |row: &[bf16]| row.iter().fold(0, |most, x| most.max(x.to_bits() & 0x7fff));
-    (0..rows.rows()).all(|row| largest(rows.row(row)) < bf16::INFINITY.to_bits())
+    (0..rows.rows()).all(|row| largest(rows.row(row)) < T::INFINITY)
 }
 
-/// Floats and bf16 of scratch memory for a thread.
+/// Floats and 16-bit terms of scratch memory for a thread.
 fn scratch(problem: &Problem) -> (usize, usize) {
     let steps = problem.width.div_ceil(TERMS);
     let floats = steps * BLOCK + 4 * SIDE + SIDE + KEYS * SIDE;
-    (floats, steps * STEP + PARTS * KEYS * SIDE)
+    (floats, steps * STEP + MOST_PARTS * KEYS * SIDE)
 }
 
 /// Bytes of scratch memory for a thread, in whole cache lines.
@@ -89,8 +135,8 @@ impl<'a> Memory<'a> {
 }
 
 /// The rows of one task, strip by strip.
-pub(super) struct Strips<'a, 'b> {
-    pub(super) operands: &'a Operands<'b, bf16>,
+pub(super) struct Strips<'a, 'b, T> {
+    pub(super) operands: &'a Operands<'b, T>,
     pub(super) packed: &'a Packed,
     /// The packed tiles.
     pub(super) tiles: Rows<'a, bf16>,
@@ -98,7 +144,7 @@ pub(super) struct Strips<'a, 'b> {
     pub(super) scratch: &'a mut [u8],
 }
 
-impl Body for Strips<'_, '_> {
+impl<T: Weight> Body for Strips<'_, '_, T> {
     type Output = ();
 
     #[inline(always)]
@@ -111,13 +157,13 @@ impl Body for Strips<'_, '_> {
         let mut first = 0;
         while first < rows.rows {
             begin(simd, operands, &rows, first, &mut memory);
-            let tiles = Tiles::configure(Product::Bf16).expect("the kernel asked for it");
+            let tiles = Tiles::configure(T::PRODUCT).expect("the kernel asked for it");
             let seen = seen_by(&memory.lanes, problem);
             let mut start = seen.start / KEYS * KEYS;
             for at in packed.of_keys(head, seen.clone()) {
                 let tile = start..problem.keys.min(start + KEYS);
                 let (keys, values) = all.row(at).split_at(packed.half());
-                pass(simd, &tiles, problem, &tile, keys, values, &mut memory);
+                pass::<S, T>(simd, &tiles, problem, &tile, keys, values, &mut memory);
                 start += KEYS;
             }
             drop(tiles);
@@ -134,26 +180,26 @@ fn seen_by(lanes: &Lanes<'_>, problem: &Problem) -> Range<usize> {
 
 /// Packs the queries of a strip; nothing is summed yet.
 #[inline(always)]
-fn begin<S: Simd>(
+fn begin<S: Simd, T: Weight>(
     simd: S,
-    operands: &Operands<'_, bf16>,
+    operands: &Operands<'_, T>,
     rows: &Block,
     first: usize,
     memory: &mut Memory<'_>,
 ) {
-    let problem = &operands.problem;
+    let (problem, queries) = (&operands.problem, T::bits(operands.q));
     memory.sums.fill(0.0);
     rows.begin(problem, first, &mut memory.lanes);
     for (at, to) in memory.queries.chunks_exact_mut(TILE).enumerate() {
         let lanes = first + at % 2 * ROWS..first + at % 2 * ROWS + ROWS;
-        let own = lanes.map(|lane| operands.q.row(rows.place(problem, lane).1));
+        let own = lanes.map(|lane| queries.row(rows.place(problem, lane).1));
         turn(simd, own, at / 2 * TERMS, to);
     }
 }
 
 /// One tile of keys and values.
 #[inline(always)]
-fn pass<S: Simd>(
+fn pass<S: Simd, T: Weight>(
     simd: S,
     tiles: &Tiles,
     problem: &Problem,
@@ -172,7 +218,7 @@ fn pass<S: Simd>(
     let steps = some.start / TERMS..some.end.div_ceil(TERMS);
     for step in steps.clone() {
         let keys = &keys[step * queries.len()..][..queries.len()];
-        parts_block::<1>(tiles, keys, queries, &mut scores[step * BLOCK..][..BLOCK], false);
+        parts_block(tiles, 1, keys, queries, &mut scores[step * BLOCK..][..BLOCK], false);
     }
     let scale = (problem.scale * LOG2_E) as f32;
     let used = &mut scores[some.start * SIDE..];
@@ -180,39 +226,38 @@ fn pass<S: Simd>(
     scores[steps.start * BLOCK..some.start * SIDE].fill(0.0);
     scores[some.end * SIDE..steps.end * BLOCK].fill(0.0);
     for step in steps.clone() {
-        let to = &mut weights[step * PARTS * STEP..][..PARTS * STEP];
-        split(simd, &scores[step * BLOCK..][..BLOCK], to);
+        let to = &mut weights[step * T::PARTS * STEP..][..T::PARTS * STEP];
+        split::<S, T>(simd, &scores[step * BLOCK..][..BLOCK], to);
     }
     correct(simd, sums, factors);
     let all = tile.len().div_ceil(TERMS) * STEP;
-    let weights = &weights[steps.start * PARTS * STEP..steps.end * PARTS * STEP];
+    let weights = &weights[steps.start * T::PARTS * STEP..steps.end * T::PARTS * STEP];
     for (at, sums) in sums.chunks_exact_mut(BLOCK).enumerate() {
         let values = &values[at * all..][steps.start * STEP..steps.end * STEP];
-        parts_block::<PARTS>(tiles, values, weights, sums, true);
+        parts_block(tiles, T::PARTS, values, weights, sums, true);
     }
 }
 
-/// Splits the weights of 32 keys into their parts, two keys side by side: a weight without its
-/// lower 16 bits is a bf16, and what is left of it is exact.
+/// Splits the weights of 32 keys into their parts, two keys side by side.
 #[inline(always)]
-fn split<S: Simd>(simd: S, from: &[f32], to: &mut [bf16]) {
-    assert!(from.len() == BLOCK && to.len() == PARTS * STEP, "32 keys are a step");
+fn split<S: Simd, T: Weight>(simd: S, from: &[f32], to: &mut [bf16]) {
+    assert!(from.len() == BLOCK && to.len() == T::PARTS * STEP, "32 keys are a step");
     assert!(2 * S::LANES == SIDE, "two vectors are a row");
-    let upper = simd.int_splat(!0xffff);
+    let raise = simd.splat(T::RAISE);
     for pair in 0..ROWS {
         for half in 0..2 {
             let at = 2 * pair * SIDE + half * ROWS;
-            let mut even = simd.load(&from[at..]);
-            let mut odd = simd.load(&from[at + SIDE..]);
-            for part in 0..PARTS {
-                let high = [even, odd].map(|x| simd.int_and(simd.bits_of(x), upper));
-                let both = simd.int_or(simd.shift_right(high[0], 16), high[1]);
+            let mut even = simd.mul(raise, simd.load(&from[at..]));
+            let mut odd = simd.mul(raise, simd.load(&from[at + SIDE..]));
+            for part in 0..T::PARTS {
+                let (low, high);
+                (low, even) = T::take(simd, even);
+                (high, odd) = T::take(simd, odd);
+                let both = simd.int_or(simd.shift_right(low, 16), high);
                 let at = part * STEP + half * TILE + pair * TERMS;
                 let to = &mut to[at..][..TERMS];
                 // SAFETY: 16 lanes of 4 bytes are the 32 elements.
                 unsafe { simd.store_ptr(simd.from_bits(both), to.as_mut_ptr().cast()) };
-                even = simd.sub(even, simd.from_bits(high[0]));
-                odd = simd.sub(odd, simd.from_bits(high[1]));
             }
         }
     }
@@ -232,9 +277,9 @@ fn correct<S: Simd>(simd: S, sums: &mut [f32], factors: &[f32]) {
 
 /// Turns the sums of a strip, divides them by their totals and writes the rows they belong to.
 #[inline(always)]
-fn finish<S: Simd>(
+fn finish<S: Simd, T: Weight>(
     simd: S,
-    operands: &Operands<'_, bf16>,
+    operands: &Operands<'_, T>,
     rows: &Block,
     first: usize,
     memory: &mut Memory<'_>,
@@ -250,7 +295,7 @@ fn finish<S: Simd>(
             unsafe { simd.transpose_ptr(from.as_ptr(), SIDE, to.as_mut_ptr(), SIDE) };
         }
         for lane in 0..SIDE.min(rows.rows - first) {
-            let factor = reciprocal(memory.lanes.total[lane]);
+            let factor = reciprocal(memory.lanes.total[lane]) / T::RAISE;
             // SAFETY: the row is one of this task's block.
             let mut output = unsafe { operands.output(rows.place(problem, first + lane).1) };
             let end = problem.width.min((at + 1) * SIDE);

@@ -7,7 +7,7 @@
 //! rows and columns may be split among threads without changing a bit.
 //!
 //! Beside it stand products of few rows, which pack nothing ([`Skinny`]), products of few columns,
-//! which pack no left operand ([`Streamed`]), and products of bf16 on AMX tiles ([`TileGemm`]).
+//! which pack no left operand ([`Streamed`]), and products of 16 bits on AMX tiles ([`TileGemm`]).
 
 mod blocking;
 mod epilogue;
@@ -26,4 +26,4 @@ pub use macro_loop::{Gemm, Right};
 pub use pack::{PackRight, PackedRight};
 pub use skinny::{SKINNY_ROWS, Skinny, skinny_scratch};
 pub use streamed::{Columns, Packing, Streamed, Unpacked};
-pub use tiles::{PackTiles, PackedTiles, TileGemm, TileRight, TileScratch};
+pub use tiles::{PackTiles, PackedTiles, TileGemm, TileRight, TileScratch, TileTerm};

@@ -12,7 +12,7 @@ use crate::blocks::scratch::elements_mut;
 use crate::blocks::stored::Stored;
 use proofmark_simd::tile::{self, ROWS, Sums, TILE_BYTES, Tiles, Walk};
 use proofmark_simd::{Body, Simd};
-use proofmark_tensor::{Rows, RowsMut, bf16};
+use proofmark_tensor::{Rows, RowsMut, bf16, f16};
 use std::ops::Range;
 
 /// Terms of a tile.
@@ -27,6 +27,28 @@ pub(crate) const STEP: usize = 2 * TILE;
 const DEPTH: usize = 16;
 /// Columns of a packed block of the right operand.
 const COLUMNS: usize = 512;
+
+/// Elements that tiles multiply: 16 bits, of which packing knows no more.
+pub trait TileTerm: Stored {
+    /// What they are to the processor.
+    const PRODUCT: tile::Product;
+
+    /// The same bits, called bf16.
+    fn bits(rows: Rows<'_, Self>) -> Rows<'_, bf16> {
+        assert!(size_of::<Self>() == size_of::<bf16>(), "terms of 16 bits");
+        let (count, length, stride) = (rows.rows(), rows.cols(), rows.row_stride());
+        // SAFETY: the same rows, of elements as large and aligned; any 16 bits are a bf16.
+        unsafe { Rows::from_raw(rows.as_ptr().cast(), count, length, stride) }
+    }
+}
+
+impl TileTerm for bf16 {
+    const PRODUCT: tile::Product = tile::Product::Bf16;
+}
+
+impl TileTerm for f16 {
+    const PRODUCT: tile::Product = tile::Product::F16;
+}
 
 /// A right operand packed whole: for each block of steps, its panels from left to right.
 #[derive(Clone, Copy, Debug)]
@@ -46,25 +68,25 @@ impl PackedTiles<'_> {
 
 /// Packs a whole right operand, for many products.
 #[derive(Debug)]
-pub struct PackTiles<'a> {
+pub struct PackTiles<'a, T> {
     /// The operand: `k × n`, or `n × k` if it is transposed.
-    pub rows: Rows<'a, bf16>,
+    pub rows: Rows<'a, T>,
     /// Rows are columns of the product.
     pub transposed: bool,
     /// Where to, [`PackedTiles::elements`].
     pub to: &'a mut [bf16],
 }
 
-impl Body for PackTiles<'_> {
+impl<T: TileTerm> Body for PackTiles<'_, T> {
     type Output = ();
 
     #[inline(always)]
     fn run<S: Simd>(self, simd: S) {
         let (k, n) = super::pack::logical(&self.rows, self.transposed);
-        let mut to = self.to;
+        let (rows, mut to) = (T::bits(self.rows), self.to);
         for steps in blocks(k.div_ceil(TERMS)) {
             let (block, rest) = to.split_at_mut(n.div_ceil(SIDE) * steps.len() * STEP);
-            pack_right(simd, &self.rows, self.transposed, steps, 0..n, block);
+            pack_right(simd, &rows, self.transposed, steps, 0..n, block);
             to = rest;
         }
     }
@@ -72,11 +94,11 @@ impl Body for PackTiles<'_> {
 
 /// The right operand of a product.
 #[derive(Clone, Copy, Debug)]
-pub enum TileRight<'a> {
+pub enum TileRight<'a, T> {
     /// As it is stored: `k × n`, or `n × k` if it is transposed.
     Stored {
         /// The operand.
-        rows: Rows<'a, bf16>,
+        rows: Rows<'a, T>,
         /// Rows are columns of the product.
         transposed: bool,
     },
@@ -114,12 +136,10 @@ impl TileScratch {
 /// One product `C = A·B` on one thread, or the part of one that falls to it.
 #[derive(Debug)]
 pub struct TileGemm<'a, T, U> {
-    /// What the operands' bits are.
-    pub product: tile::Product,
     /// The left operand, `m × k`.
-    pub left: Rows<'a, bf16>,
+    pub left: Rows<'a, T>,
     /// The right operand with all its columns.
-    pub right: TileRight<'a>,
+    pub right: TileRight<'a, T>,
     /// The column of the right operand that column 0 of `output` belongs to; a multiple of 32 if
     /// the operand is packed.
     pub first_column: usize,
@@ -136,12 +156,12 @@ fn blocks(steps: usize) -> impl Iterator<Item = Range<usize>> {
     (0..steps).step_by(DEPTH).map(move |start| start..steps.min(start + DEPTH))
 }
 
-impl<T: Stored, U: Stored> Body for TileGemm<'_, T, U> {
+impl<T: TileTerm, U: Stored> Body for TileGemm<'_, T, U> {
     type Output = ();
 
     #[inline(always)]
     fn run<S: Simd>(self, simd: S) {
-        let TileGemm { product, left, right, first_column, mut output, epilogue, scratch } = self;
+        let TileGemm { left, right, first_column, mut output, epilogue, scratch } = self;
         let (m, n, k) = (left.rows(), output.cols(), left.cols());
         assert!(
             output.rows() == m,
@@ -155,9 +175,9 @@ impl<T: Stored, U: Stored> Body for TileGemm<'_, T, U> {
         let count = parts.left + parts.right;
         let packed = elements_mut::<bf16>(rest, count, "tiles").expect("aligned");
         let (left_tiles, right_tiles) = packed.split_at_mut(parts.left);
-        let tiles = Tiles::configure(product).expect("the kernel asked for it");
+        let tiles = Tiles::configure(T::PRODUCT).expect("the kernel asked for it");
         let steps = k.div_ceil(TERMS);
-        pack_left(&left, left_tiles);
+        pack_left(&T::bits(left), left_tiles);
         let mut column = 0;
         while column < n {
             let width = COLUMNS.min(n - column);
@@ -171,6 +191,7 @@ impl<T: Stored, U: Stored> Body for TileGemm<'_, T, U> {
                     }
                     TileRight::Stored { rows, transposed } => {
                         let columns = from..from + width;
+                        let rows = T::bits(rows);
                         pack_right(simd, &rows, transposed, own.clone(), columns, right_tiles);
                         right_tiles
                     }
@@ -229,21 +250,22 @@ fn block(
     unsafe { tiles.multiply(shape, left, walk(right, 1), steps, block_of(sums, adds)) };
 }
 
-/// As [`block`], of 2 × 2 tiles, with a right panel in L1 that is the sum of `PARTS` ones, which
+/// As [`block`], of 2 × 2 tiles, with a right panel in L1 that is the sum of `parts` ones, which
 /// lie side by side in each step.
 #[inline(always)]
-pub(crate) fn parts_block<const PARTS: usize>(
+pub(crate) fn parts_block(
     tiles: &Tiles,
+    parts: usize,
     left: &[bf16],
     right: &[bf16],
     sums: &mut [f32],
     adds: bool,
 ) {
-    assert!(PARTS * left.len() == right.len(), "panels of different depth");
+    assert!(parts * left.len() == right.len(), "panels of different depth");
     let (left, steps) = (walk(left, 1), left.len() / STEP);
     // SAFETY: the panels hold two dense tiles for each part of each of their steps, and `sums` is
     // a block of 32 rows of 32 floats.
-    unsafe { tiles.multiply_parts(PARTS, left, walk(right, PARTS), steps, block_of(sums, adds)) };
+    unsafe { tiles.multiply_parts(parts, left, walk(right, parts), steps, block_of(sums, adds)) };
 }
 
 /// A panel whose steps are pairs of dense tiles, one for each part.

@@ -9,13 +9,13 @@
 use super::super::definition::{Shape, output_dtype};
 use super::blocked::{self, Source};
 use super::portion::{self, Part, Portion};
-use crate::blocks::gemm::{PackTiles, PackedTiles, TileGemm, TileRight, TileScratch};
+use crate::blocks::gemm::{PackTiles, PackedTiles, TileGemm, TileRight, TileScratch, TileTerm};
 use crate::blocks::scratch::{elements, elements_mut};
 use crate::blocks::stored::Stored;
 use proofmark_contract::{Call, Kernel, KernelError, Unsupported};
 use proofmark_schema::{Case, DType, ErrorContract, Isa, Underflow};
 use proofmark_simd::{dispatch, tile};
-use proofmark_tensor::{Rows, bf16, f16};
+use proofmark_tensor::{bf16, f16};
 
 /// The kernel that packs B within each call.
 pub(crate) static AMX: Amx = Amx {
@@ -33,27 +33,6 @@ pub(crate) static AMX_PREPACKED: Amx = Amx {
 /// Rows and columns of a block of tiles.
 const BLOCK: (usize, usize) = (2 * tile::ROWS, 2 * tile::ROWS);
 
-/// Elements that tiles multiply: 16 bits, of which packing knows no more.
-trait Term: Stored {
-    const PRODUCT: tile::Product;
-
-    /// The same bits, called bf16.
-    fn bits(rows: Rows<'_, Self>) -> Rows<'_, bf16> {
-        assert!(size_of::<Self>() == size_of::<bf16>(), "terms of 16 bits");
-        let (count, length, stride) = (rows.rows(), rows.cols(), rows.row_stride());
-        // SAFETY: the same rows, of elements as large and aligned; any 16 bits are a bf16.
-        unsafe { Rows::from_raw(rows.as_ptr().cast(), count, length, stride) }
-    }
-}
-
-impl Term for bf16 {
-    const PRODUCT: tile::Product = tile::Product::Bf16;
-}
-
-impl Term for f16 {
-    const PRODUCT: tile::Product = tile::Product::F16;
-}
-
 /// The kernel, of either source.
 #[derive(Debug)]
 pub(crate) struct Amx {
@@ -70,7 +49,7 @@ impl Amx {
         TileScratch::of(part.rows.len(), part.columns.len(), shape.k, is_packed).bytes()
     }
 
-    fn product<T: Term, U: Stored>(&self, call: &mut Call<'_>) -> Result<(), KernelError> {
+    fn product<T: TileTerm, U: Stored>(&self, call: &mut Call<'_>) -> Result<(), KernelError> {
         let (shape, threads) = (Shape::of(call.case), call.threads);
         let packed = match self.source {
             Source::Operand => None,
@@ -84,15 +63,11 @@ impl Amx {
         let each = self.scratch(call.case, threads);
         portion::run(call, threads, BLOCK, each, &|portion: Portion<'_, T, U>| {
             let Portion { left, right, first_column, output, epilogue, scratch } = portion;
-            let (product, left, right) = (T::PRODUCT, T::bits(left), T::bits(right));
             let right = match packed {
                 Some(packed) => TileRight::Packed(packed),
                 None => TileRight::Stored { rows: right, transposed: shape.is_transposed },
             };
-            dispatch(
-                isa,
-                TileGemm { product, left, right, first_column, output, epilogue, scratch },
-            );
+            dispatch(isa, TileGemm { left, right, first_column, output, epilogue, scratch });
         })
     }
 }
@@ -158,14 +133,11 @@ impl Kernel for Amx {
             return Ok(());
         }
         let shape = Shape::of(call.case);
-        let rows = match call.case.dtype {
-            DType::F16 => f16::bits(portion::weight(call)?),
-            _ => portion::weight(call)?,
-        };
-        let count = PackedTiles::elements(shape.k, shape.n);
-        let to = elements_mut(prepared, count, "packed weights")?;
-        dispatch(call.isa, PackTiles { rows, transposed: shape.is_transposed, to });
-        Ok(())
+        let to = elements_mut(prepared, PackedTiles::elements(shape.k, shape.n), "packed weights")?;
+        match call.case.dtype {
+            DType::F16 => pack::<f16>(call, shape.is_transposed, to),
+            _ => pack::<bf16>(call, shape.is_transposed, to),
+        }
     }
 
     fn run(&self, call: &mut Call<'_>) -> Result<(), KernelError> {
@@ -176,4 +148,13 @@ impl Kernel for Amx {
             _ => self.product::<bf16, f32>(call),
         }
     }
+}
+
+fn pack<T: TileTerm>(
+    call: &Call<'_>,
+    transposed: bool,
+    to: &mut [bf16],
+) -> Result<(), KernelError> {
+    dispatch(call.isa, PackTiles { rows: portion::weight::<T>(call)?, transposed, to });
+    Ok(())
 }
