@@ -147,16 +147,19 @@ fn peers(root: &Path) -> Result<(), Failure> {
 /// Builds all that tests need, with their features and so only once; gives the program.
 pub(crate) fn program(root: &Path) -> Result<PathBuf, Failure> {
     cargo(root, &["nextest", "run", "--workspace", "--no-run"], &[])?;
+    Ok(target(root)?.join("debug/proofmark"))
+}
+
+/// Where cargo puts what it builds.
+pub(crate) fn target(root: &Path) -> Result<PathBuf, Failure> {
     let workspace = metadata::read(root, &["--no-deps"])?;
-    Ok(Path::new(metadata::text(&workspace, "target_directory")).join("debug/proofmark"))
+    Ok(PathBuf::from(metadata::text(&workspace, "target_directory")))
 }
 
 /// Builds the example with the features that the tests were built with, and runs it.
 fn layer(root: &Path) -> Result<(), Failure> {
     cargo(root, &["build", "--quiet", "--workspace", "--examples"], &[])?;
-    let workspace = metadata::read(root, &["--no-deps"])?;
-    let target = Path::new(metadata::text(&workspace, "target_directory"));
-    let example = target.join("debug/examples/transformer_layer");
+    let example = target(root)?.join("debug/examples/transformer_layer");
     let status = Command::new(&example).args(["--threads", "2"]).status();
     match status.map_err(|error| format!("{}: {error}", example.display()))?.success() {
         true => Ok(()),

@@ -8,6 +8,7 @@ mod check;
 mod deny;
 mod duel;
 mod exchange;
+mod levels;
 mod metadata;
 mod smoke;
 mod tidy;
@@ -24,6 +25,7 @@ commands:
   check --only NAME   run one step
   check --list        list the steps
   long                what is too long for CI: every proof at every cap, all inputs of functions
+  levels              fail if the release program leaves code of a level outside it; part of long
   arrows              fail on a dependency between crates that the table does not allow
   tidy                fail on a broken house rule (sizes, names, headers, unsafe, dead files)
   deny                fail on a licence, crate or source that deny.toml does not allow
@@ -46,6 +48,7 @@ fn main() -> ExitCode {
         }
         ["check", "--only", name] => check::run_one(&root, name),
         ["long"] => smoke::long(&root),
+        ["levels"] => levels::run(&root).map(drop),
         ["arrows"] => arrows::run(&root),
         ["tidy"] => tidy::run(&root),
         ["deny"] => deny::run(&root),

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use crate::{Failure, metadata};
+use crate::Failure;
 
 /// One command line with what it needs and what it must answer.
 struct Smoke {
@@ -65,14 +65,12 @@ pub(crate) fn run(root: &Path) -> Result<(), Failure> {
 }
 
 /// Runs the tests that are too long for CI, functions on all of their inputs among them, and
-/// everything that the gate has to say.
+/// everything that the gate has to say of the program that users get.
 pub(crate) fn long(root: &Path) -> Result<(), Failure> {
     let line = "nextest run --release --workspace --run-ignored only --profile long";
     crate::check::cargo(root, &line.split(' ').collect::<Vec<_>>(), &[])?;
-    crate::check::cargo(root, &["build", "--release", "-p", "proofmark"], &[])?;
-    let workspace = metadata::read(root, &["--no-deps"])?;
-    let target = Path::new(metadata::text(&workspace, "target_directory"));
-    run_lines(root, &target.join("release/proofmark"), LONG, LONG_LIMIT)
+    let program = crate::levels::run(root)?;
+    run_lines(root, &program, LONG, LONG_LIMIT)
 }
 
 /// Runs every line with `program`.

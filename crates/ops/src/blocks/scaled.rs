@@ -6,6 +6,7 @@
 //! depends on the number of terms and lanes only. A few rows of the right operand stay in cache
 //! while a block of the left one passes them.
 
+use crate::blocks::slices::cut;
 use crate::blocks::stored::Stored;
 use proofmark_schema::Isa;
 use proofmark_simd::{Body, Simd};
@@ -115,8 +116,7 @@ impl<A: Stored, B: Stored, C: Stored, const FOLDED: bool> ScaledProducts<'_, A, 
             let (block, end) = (start / self.block, terms.min(start + self.block));
             let scale: [f32; NR] =
                 core::array::from_fn(|j| self.right_scales.of((column + j).min(last), block));
-            let left = left.map(|row| &row[start..end]);
-            let right = right.map(|row| &row[start..end]);
+            let (left, right) = (cut(left, start..end), cut(right, start..end));
             if FOLDED {
                 add::<S, A, B, MR, NR>(simd, &mut sums, left, right, Some(scale));
             } else {

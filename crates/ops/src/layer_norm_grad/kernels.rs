@@ -177,23 +177,25 @@ fn sums<S: Simd, T: Stored>(simd: S, x: &[T], dy: &[T], gamma: &[T], mean: S::F)
     let mut at = 0;
     while at + CHAINS * S::LANES <= x.len() {
         for (chain, total) in totals.iter_mut().enumerate() {
-            let own = at + chain * S::LANES..at + (chain + 1) * S::LANES;
-            let terms = [x, dy, gamma].map(|from| T::load(simd, &from[own.clone()]));
-            *total = take(simd, *total, terms, mean);
+            let from = at + chain * S::LANES;
+            let (x, dy) = (T::load(simd, &x[from..]), T::load(simd, &dy[from..]));
+            *total = take(simd, *total, [x, dy, T::load(simd, &gamma[from..])], mean);
         }
         at += CHAINS * S::LANES;
     }
     for total in &mut totals {
         // Lanes past the end are 0 in dy and add nothing.
         let own = at.min(x.len())..x.len().min(at + S::LANES);
-        let terms = [x, dy, gamma].map(|from| T::load_partial(simd, &from[own.clone()], 0.0));
-        *total = take(simd, *total, terms, mean);
+        let gamma = T::load_partial(simd, &gamma[own.clone()], 0.0);
+        let dy = T::load_partial(simd, &dy[own.clone()], 0.0);
+        let x = T::load_partial(simd, &x[own], 0.0);
+        *total = take(simd, *total, [x, dy, gamma], mean);
         at += S::LANES;
     }
-    [0, 1].map(|k| {
-        let [a, b, c, d] = totals.map(|total| total[k]);
-        simd.reduce_sum(simd.add(simd.add(a, b), simd.add(c, d)))
-    })
+    let [a, b, c, d] = totals;
+    let straight = simd.add(simd.add(a[0], b[0]), simd.add(c[0], d[0]));
+    let turned = simd.add(simd.add(a[1], b[1]), simd.add(c[1], d[1]));
+    [simd.reduce_sum(straight), simd.reduce_sum(turned)]
 }
 
 /// Both sums with a vector of each operand more.
@@ -221,15 +223,14 @@ fn add_products<S: Simd, T: Stored>(
     let vectors = x.len() / S::LANES * S::LANES;
     let mut at = 0;
     while at < vectors {
-        let own = at..at + S::LANES;
-        let [x, dy] = [x, dy].map(|from| T::load(simd, &from[own.clone()]));
+        let (x, dy) = (T::load(simd, &x[at..]), T::load(simd, &dy[at..]));
         let h = simd.mul(simd.sub(x, mean), root);
-        let (dgamma, dbeta) = (&mut dgamma[own.clone()], &mut dbeta[own]);
+        let (dgamma, dbeta) = (&mut dgamma[at..], &mut dbeta[at..]);
         simd.store(simd.fma(dy, h, simd.load(dgamma)), dgamma);
         simd.store(simd.add(dy, simd.load(dbeta)), dbeta);
         at += S::LANES;
     }
-    let [x, dy] = [x, dy].map(|from| T::load_partial(simd, &from[at..], 0.0));
+    let (x, dy) = (T::load_partial(simd, &x[at..], 0.0), T::load_partial(simd, &dy[at..], 0.0));
     let h = simd.mul(simd.sub(x, mean), root);
     let (dgamma, dbeta) = (&mut dgamma[at..], &mut dbeta[at..]);
     simd.store_partial(simd.fma(dy, h, simd.load_partial(dgamma, 0.0)), dgamma);

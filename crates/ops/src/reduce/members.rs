@@ -239,7 +239,6 @@ impl Member<2> for ArgMax {
     #[inline(always)]
     fn of_row<S: Simd, T: Stored>(simd: S, terms: &[T], first: usize) -> [f32; 2] {
         let max = row::max_or_nan(simd, terms);
-        let is_it = |x: f32| x == max || max.is_nan() && x.is_nan();
         let all = simd.splat(max);
         let mut passed = 0;
         for part in terms.chunks_exact(S::LANES) {
@@ -249,8 +248,14 @@ impl Member<2> for ArgMax {
             }
             passed += S::LANES;
         }
-        let place = terms[passed..].iter().position(|x| is_it(x.widen())).unwrap_or(0);
-        [max, f32::from_bits((first + passed + place) as u32)]
+        for x in &terms[passed..] {
+            let x = x.widen();
+            if x == max || max.is_nan() && x.is_nan() {
+                break;
+            }
+            passed += 1;
+        }
+        [max, f32::from_bits((first + passed) as u32)]
     }
 
     #[inline(always)]

@@ -191,9 +191,11 @@ fn begin<S: Simd, T: Weight>(
     memory.sums.fill(0.0);
     rows.begin(problem, first, &mut memory.lanes);
     for (at, to) in memory.queries.chunks_exact_mut(TILE).enumerate() {
-        let lanes = first + at % 2 * ROWS..first + at % 2 * ROWS + ROWS;
-        let own = lanes.map(|lane| queries.row(rows.place(problem, lane).1));
-        turn(simd, own, at / 2 * TERMS, to);
+        let mut own: [&[bf16]; ROWS] = [&[]; ROWS];
+        for (lane, row) in own.iter_mut().enumerate() {
+            *row = queries.row(rows.place(problem, first + at % 2 * ROWS + lane).1);
+        }
+        turn(simd, &own, at / 2 * TERMS, to);
     }
 }
 

@@ -5,6 +5,7 @@
 //! of L2, passes them.
 
 use super::Sums;
+use crate::blocks::slices::cut;
 use proofmark_schema::Isa;
 use proofmark_simd::{Body, Simd};
 use proofmark_tensor::Rows;
@@ -103,12 +104,16 @@ fn tile<S: Simd, const BYTE_DOT: bool, const MR: usize, const NR: usize>(
     offsets: [i32; NR],
 ) -> [[i32; NR]; MR] {
     let terms = right[0].len();
-    let (left, right) = (left.map(|row| &row[..terms]), right.map(|row| &row[..terms]));
+    let (left, right) = (cut(left, 0..terms), cut(right, 0..terms));
     let mut sums = [[simd.int_splat(0); NR]; MR];
     let step = 4 * S::LANES;
     let mut at = 0;
+    // Nothing is loaded by `map`, as above.
+    let mut b = [simd.int_splat(0); NR];
     while at + step <= terms {
-        let b = right.map(|row| simd.load_bytes(&row[at..at + step]));
+        for j in 0..NR {
+            b[j] = simd.load_bytes(&right[j][at..at + step]);
+        }
         for i in 0..MR {
             let a = simd.load_bytes(&left[i][at..at + step]);
             add_products::<S, BYTE_DOT, NR>(simd, &mut sums[i], a, b);
@@ -116,7 +121,9 @@ fn tile<S: Simd, const BYTE_DOT: bool, const MR: usize, const NR: usize>(
         at += step;
     }
     if at < terms {
-        let b = right.map(|row| simd.load_bytes_partial(&row[at..]));
+        for j in 0..NR {
+            b[j] = simd.load_bytes_partial(&right[j][at..]);
+        }
         for i in 0..MR {
             let a = simd.load_bytes_partial(&left[i][at..]);
             add_products::<S, BYTE_DOT, NR>(simd, &mut sums[i], a, b);

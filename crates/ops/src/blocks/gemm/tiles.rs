@@ -335,10 +335,14 @@ fn pack_right<S: Simd>(
             for step in 0..steps.len() {
                 for half in 0..2 {
                     let first = columns.start + panel * SIDE + half * ROWS;
-                    let own = first..columns.end.min(first + ROWS);
+                    let count = columns.end.saturating_sub(first).min(ROWS);
+                    let mut own: [&[bf16]; ROWS] = [&[]; ROWS];
+                    for lane in 0..count {
+                        own[lane] = from.row(first + lane);
+                    }
                     let at = ((panel * steps.len() + step) * 2 + half) * TILE;
-                    let own = own.map(|row| from.row(row));
-                    turn(simd, own, (steps.start + step) * TERMS, &mut to[at..at + TILE]);
+                    let term = (steps.start + step) * TERMS;
+                    turn(simd, &own[..count], term, &mut to[at..at + TILE]);
                 }
             }
         }
@@ -356,14 +360,9 @@ fn pack_right<S: Simd>(
 
 /// A right tile of at most 16 rows, which are columns of the product, from a term of theirs on.
 #[inline(always)]
-pub(crate) fn turn<'a, S: Simd>(
-    simd: S,
-    rows: impl Iterator<Item = &'a [bf16]>,
-    term: usize,
-    to: &mut [bf16],
-) {
+pub(crate) fn turn<S: Simd>(simd: S, rows: &[&[bf16]], term: usize, to: &mut [bf16]) {
     let mut square = [bf16::ZERO; TILE];
-    for (lane, row) in rows.enumerate() {
+    for (lane, row) in rows.iter().enumerate() {
         let source = &row[term..];
         let target = &mut square[lane * TERMS..][..TERMS];
         match source.first_chunk::<TERMS>() {

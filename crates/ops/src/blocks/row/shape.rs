@@ -31,7 +31,7 @@ pub(crate) struct Shape {
 impl Shape {
     /// Reads a case.
     pub(crate) fn of(case: &Case) -> Shape {
-        let sizes = ["b", "s", "d"].map(|axis| case.size(axis).unwrap_or(0) as usize);
+        let sizes = [size(case, "b"), size(case, "s"), size(case, "d")];
         Shape { sizes, rows: sizes[0] * sizes[1], length: sizes[2] }
     }
 
@@ -39,6 +39,10 @@ impl Shape {
     pub(crate) fn elements(&self) -> u64 {
         (self.rows * self.length) as u64
     }
+}
+
+fn size(case: &Case, axis: &str) -> usize {
+    case.size(axis).unwrap_or(0) as usize
 }
 
 /// Cases of an op on rows: every length around a vector's end, many rows, long rows, none.

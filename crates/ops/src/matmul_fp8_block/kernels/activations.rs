@@ -95,20 +95,21 @@ impl<A: Stored> Body for Activate<'_, A> {
                 let factor = if self.folds { step.scale } else { 1.0 };
                 if step.is_void {
                     codes.fill(0.0 * factor);
-                } else if self.given.is_some() {
-                    decode(simd, a, factor, codes, |value| value);
                 } else {
-                    let inverse = simd.splat(step.inverse);
-                    decode(simd, a, factor, codes, |a| nearest(simd, simd.mul(a, inverse)));
+                    decode(simd, a, self.given.is_none(), step.inverse, factor, codes);
                 }
             }
         }
     }
 }
 
-/// The nearest e4m3 number.
+/// The nearest e4m3 number of a value times `inverse`; the value itself where it is one.
 #[inline(always)]
-fn nearest<S: Simd>(simd: S, value: S::F) -> S::F {
+fn nearest<S: Simd>(simd: S, value: S::F, rounds: bool, inverse: S::F) -> S::F {
+    if !rounds {
+        return value;
+    }
+    let value = simd.mul(value, inverse);
     let mut codes = [F8E4m3(0); 16];
     F8E4m3::store(simd, value, &mut codes[..S::LANES]);
     F8E4m3::load(simd, &codes[..S::LANES])
@@ -118,16 +119,19 @@ fn nearest<S: Simd>(simd: S, value: S::F) -> S::F {
 fn decode<S: Simd, A: Stored>(
     simd: S,
     a: &[A],
+    rounds: bool,
+    inverse: f32,
     factor: f32,
     codes: &mut [f32],
-    of: impl Fn(S::F) -> S::F,
 ) {
-    let factor = simd.splat(factor);
+    let (inverse, factor) = (simd.splat(inverse), simd.splat(factor));
     let mut a = a.chunks_exact(S::LANES);
     let mut codes = codes.chunks_exact_mut(S::LANES);
     for (a, codes) in (&mut a).zip(&mut codes) {
-        simd.store(simd.mul(of(A::load(simd, a)), factor), codes);
+        let value = nearest(simd, A::load(simd, a), rounds, inverse);
+        simd.store(simd.mul(value, factor), codes);
     }
-    let tail = of(A::load_partial(simd, a.remainder(), 0.0));
+    let tail = A::load_partial(simd, a.remainder(), 0.0);
+    let tail = nearest(simd, tail, rounds, inverse);
     simd.store_partial(simd.mul(tail, factor), codes.into_remainder());
 }

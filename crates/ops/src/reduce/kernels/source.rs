@@ -148,7 +148,10 @@ impl<'a, T: Stored> Source<'a, T> {
         let row = |term: usize| &self.x.row(first + (start + term) * step)[columns.clone()];
         let mut done = 0;
         while done + GROUP <= count {
-            let rows: [&[T]; GROUP] = std::array::from_fn(|i| row(done + i));
+            let mut rows = [row(done); GROUP];
+            for i in 1..GROUP {
+                rows[i] = row(done + i);
+            }
             down::<S, M, K, T, GROUP>(simd, rows, done, start + done, partial);
             done += GROUP;
         }
@@ -173,14 +176,20 @@ fn down<S: Simd, M: Member<K>, const K: usize, T: Stored, const N: usize>(
         let mut state = [simd.zero(); K];
         let mut terms = [simd.zero(); N];
         // A block is a whole number of vectors, so partial results have lanes past the last.
-        (0..K).for_each(|k| state[k] = simd.load(&partial[k][at..]));
-        if at + S::LANES <= width {
-            (0..N).for_each(|i| terms[i] = T::load(simd, &rows[i][at..]));
-        } else {
-            (0..N).for_each(|i| terms[i] = T::load_partial(simd, &rows[i][at..], 0.0));
+        // Not by closures, which would be compiled without this level's instructions.
+        for k in 0..K {
+            state[k] = simd.load(&partial[k][at..]);
+        }
+        for i in 0..N {
+            terms[i] = match at + S::LANES <= width {
+                true => T::load(simd, &rows[i][at..]),
+                false => T::load_partial(simd, &rows[i][at..], 0.0),
+            };
         }
         let state = M::take(simd, state, done, terms, first);
-        (0..K).for_each(|k| simd.store(state[k], &mut partial[k][at..]));
+        for k in 0..K {
+            simd.store(state[k], &mut partial[k][at..]);
+        }
         at += S::LANES;
     }
 }
