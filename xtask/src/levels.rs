@@ -26,7 +26,10 @@ pub(crate) fn run(root: &Path) -> Result<PathBuf, Failure> {
         .map_err(|error| format!("`objdump` did not start: {error}; install binutils"))?;
     let lines = objdump.stdout.take().map(BufReader::new).ok_or("objdump has no output")?;
     let outside = outside(lines.lines().map_while(Result::ok))?;
-    objdump.wait().map_err(|error| format!("objdump: {error}"))?;
+    let status = objdump.wait().map_err(|error| format!("objdump: {error}"))?;
+    if !status.success() {
+        return Err(format!("objdump of {} failed: {status}", program.display()));
+    }
     for (callee, calls) in &outside {
         println!("{calls} calls of {callee}");
     }
@@ -46,10 +49,11 @@ fn outside(lines: impl Iterator<Item = String>) -> Result<BTreeMap<String, usize
             is_entrance = line.contains(ENTRANCE);
             entrances += usize::from(is_entrance);
         } else if is_entrance
-            && let Some((_, callee)) = line.split_once("call ")
-            && is_closure(callee)
+            // The last call of a function may be a jump.
+            && let Some((_, callee)) = line.split_once("call ").or(line.split_once("jmp "))
+            && let Some((_, name)) = callee.trim().split_once(' ')
+            && is_closure(name)
         {
-            let name = callee.trim().split_once(' ').map_or(callee, |(_, name)| name);
             *calls.entry(name.to_owned()).or_insert(0) += 1;
         }
     }
@@ -79,13 +83,18 @@ mod tests {
     1004:\tcall   2000 <core::array::<impl [T; N]>::try_map>
     1008:\tcall   2000 <core::array::<impl [T; N]>::try_map>
     100c:\tcall   3000 <core::panicking::panic>
+    100e:\tjmp    1000 <proofmark_simd::dispatch::enter_avx512>
+    100f:\tjmp    6000 <core::iter::traits::iterator::Iterator::fold>
     1010:\tcall   *0x10(%rax)
 0000000000004000 <proofmark_ops::oracle>:
     4000:\tcall   5000 <proofmark_ops::oracle::{{closure}}>";
         let calls = found(listing).unwrap();
         assert_eq!(
             calls.into_iter().collect::<Vec<_>>(),
-            [("<core::array::<impl [T; N]>::try_map>".to_owned(), 2)]
+            [
+                ("<core::array::<impl [T; N]>::try_map>".to_owned(), 2),
+                ("<core::iter::traits::iterator::Iterator::fold>".to_owned(), 1),
+            ]
         );
     }
 

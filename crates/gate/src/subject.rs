@@ -201,3 +201,21 @@ pub(crate) fn round_values(signature: &Signature, values: &mut Values) {
         proofmark_tensor::round_all(operand.dtype, tensor);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn elements_differ_by_their_own_bits() {
+        let run = |bytes: [u8; 6]| Outputs {
+            values: vec![vec![0.0], vec![0.0; 2]],
+            bytes: vec![bytes[..2].to_vec(), bytes[2..].to_vec()],
+            leaks: 0,
+        };
+        // -0 of f16 is 0, and yet another result.
+        let (one, other) = (run([0, 0, 1, 2, 3, 4]), run([0, 0x80, 1, 2, 3, 5]));
+        assert!(one.differs(&other, 0, 0) && one.differs(&other, 1, 1));
+        assert!(!one.differs(&other, 1, 0) && !one.differs(&one, 1, 1));
+    }
+}

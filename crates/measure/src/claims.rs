@@ -109,8 +109,6 @@ pub(crate) fn accounted_for(
 /// a loop, but 40 where other work has pushed its code out of the caches.
 const HOME_NS: u64 = 2_000;
 const ADAPTED_HOME_NS: u64 = 150_000;
-/// Trials before the one that tells; every race has as many and one.
-const HOME_TRIALS: usize = 2;
 /// Bytes that are copied within the caches, at 10 GB/s at the least; more at 1 GB/s.
 const NEAR_BYTES: u64 = 1 << 18;
 
@@ -120,29 +118,27 @@ pub(crate) fn homecoming(bytes: u64, is_adapted: bool) -> u64 {
     copy + if is_adapted { ADAPTED_HOME_NS } else { HOME_NS }
 }
 
-/// The least that each arm's results took to come home, after the clock had stopped.
+/// The least that each arm's results took to come home in a race, after the clock had stopped, and
+/// what they may take.
 pub(crate) struct Homes {
-    least_ns: Vec<u64>,
+    arms: Vec<(u64, u64)>,
 }
 
 impl Homes {
     pub(crate) fn new(arms: usize) -> Homes {
-        Homes { least_ns: vec![u64::MAX; arms] }
+        Homes { arms: vec![(u64::MAX, u64::MAX); arms] }
     }
 
-    pub(crate) fn note(&mut self, arm: usize, ran: &Ran) {
-        self.least_ns[arm] = self.least_ns[arm].min(ran.settle_ns);
+    pub(crate) fn note(&mut self, arm: usize, ran: &Ran, allowed_ns: u64) {
+        let least_ns = self.arms[arm].0.min(ran.settle_ns);
+        self.arms[arm] = (least_ns, allowed_ns);
     }
 
     /// Results may be copied home after the clock has stopped, but not computed there. A busy
     /// machine lengthens some homecomings of a race, not the shortest.
-    pub(crate) fn check(&self, heat: &dyn Heat, race: &Race) -> Result<(), RaceFault> {
-        if race.trials.len() < HOME_TRIALS {
-            return Ok(());
-        }
-        for (arm, &least) in self.least_ns.iter().enumerate() {
-            let allowed = heat.homecoming_ns(arm);
-            if least != u64::MAX && least > allowed {
+    pub(crate) fn check(&self, race: &Race) -> Result<(), RaceFault> {
+        for (arm, &(least, allowed)) in self.arms.iter().enumerate() {
+            if least > allowed {
                 let reason = format!(
                     "takes {least} ns or more after the clock has stopped to bring its results \
                      home, which copies them in {allowed} ns: it works there, unmeasured"

@@ -115,7 +115,6 @@ pub(crate) fn run(
         let trial = draw_trial(&mut stream);
         stable.trial(&trial, &mut |heat| {
             run_trial(heat, &mut race, number, &mut fastest, &mut homes, rules, &mut stream)?;
-            homes.check(heat, &race)?;
             recall.look(heat, &race, &fastest, &mut stream)
         })?;
         race.trials.push(trial);
@@ -123,6 +122,7 @@ pub(crate) fn run(
             break;
         }
     }
+    homes.check(&race)?;
     (race.cache, race.pages) = stable.memory();
     Ok(race)
 }
@@ -180,7 +180,7 @@ fn run_trial(
             let ran = heat.batch(arm, block.prime, calls)?;
             believable(race, arm, &ran)?;
             rest.note(arm, &ran);
-            homes.note(arm, &ran);
+            homes.note(arm, &ran, heat.homecoming_ns(arm));
             race.slices.push(slice(trial, number, position as u32, arm as u32, calls, &ran));
         }
     }

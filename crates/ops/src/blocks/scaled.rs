@@ -6,7 +6,7 @@
 //! depends on the number of terms and lanes only. A few rows of the right operand stay in cache
 //! while a block of the left one passes them.
 
-use crate::blocks::slices::cut;
+use crate::blocks::row::cut;
 use crate::blocks::stored::Stored;
 use proofmark_schema::Isa;
 use proofmark_simd::{Body, Simd};

@@ -1,19 +1,9 @@
-//! A program's slices as erased operands, for the length of one call; parts of slices.
+//! A program's slices as erased operands, for the length of one call.
 
 use proofmark_contract::Signature;
 use proofmark_schema::DType;
 use proofmark_tensor::{Element, Tensor};
 use std::marker::PhantomData;
-use std::ops::Range;
-
-/// The same terms of some rows; not by `map`, whose closure may stay outside a level's code.
-#[inline(always)]
-pub(crate) fn cut<T, const N: usize>(mut rows: [&[T]; N], terms: Range<usize>) -> [&[T]; N] {
-    for row in &mut rows {
-        *row = &row[terms.clone()];
-    }
-    rows
-}
 
 /// A dense operand that is read.
 #[derive(Clone, Copy, Debug)]

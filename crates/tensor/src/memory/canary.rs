@@ -5,9 +5,10 @@ use crate::random::Stream;
 /// The stream of random words that canaries are made of: `canary!` in ASCII.
 const CANARY_STREAM: u64 = 0x63_616e_6172_7921;
 
-/// The eight pattern bytes from offset `8 * word` on.
+/// The eight pattern bytes from offset `8 * word` on. None is 0: zeros are what kernels write past
+/// an end most often (padding, and the low bytes of round numbers), so these are always found.
 fn pattern(stream: Stream, word: usize) -> [u8; 8] {
-    stream.word(word as u64).to_le_bytes()
+    stream.word(word as u64).to_le_bytes().map(|byte| byte.max(1))
 }
 
 /// Fills memory with the pattern of `seed`.
@@ -47,6 +48,13 @@ mod tests {
                 bytes[at] ^= 0x10;
             }
         }
+    }
+
+    #[test]
+    fn a_zero_is_found_wherever_it_is_written() {
+        let mut bytes = vec![0; 4096];
+        write_canary(&mut bytes, 3);
+        assert!(!bytes.contains(&0));
     }
 
     #[test]

@@ -16,12 +16,12 @@ use super::strip::blocks;
 use super::tiled::{self, Operands, each_task, seen_keys};
 use crate::attention::definition::Problem;
 use crate::attention::products;
-use crate::blocks::gemm::tiles::{TERMS, TileTerm};
+use crate::blocks::gemm::tiles::{self, TERMS};
 use crate::blocks::made::Made;
 use crate::blocks::scratch::elements_mut;
 use proofmark_contract::{Call, KernelError, Unsupported};
 use proofmark_schema::{Case, DType, Isa, Underflow};
-use proofmark_simd::{dispatch, tile};
+use proofmark_simd::dispatch;
 use proofmark_tensor::{Rows, RowsMut, bf16, f16};
 use std::ops::Range;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -56,19 +56,11 @@ pub(crate) static AMX: Made = Made {
 fn supports(case: &Case) -> Result<(), Unsupported> {
     tiled::supports(case)?;
     let problem = Problem::of(case);
-    let product = match case.dtype {
-        DType::Bf16 => bf16::PRODUCT,
-        DType::F16 => f16::PRODUCT,
-        other => return Err(Unsupported(format!("tiles take bf16 and f16, not {other}"))),
-    };
-    let reason = if problem.queries < LEAST_QUERIES {
-        format!("{} queries of a head, {LEAST_QUERIES} at least", problem.queries)
-    } else if !tile::available(product) {
-        format!("this processor has no AMX for {}", case.dtype)
-    } else {
-        return Ok(());
-    };
-    Err(Unsupported(reason))
+    if problem.queries < LEAST_QUERIES {
+        let queries = problem.queries;
+        return Err(Unsupported(format!("{queries} queries of a head, {LEAST_QUERIES} at least")));
+    }
+    tiles::supports(case.dtype)
 }
 
 /// How keys and values lie when they are packed: tiles of [`KEYS`] keys, head by head.

@@ -5,7 +5,7 @@
 //! of L2, passes them.
 
 use super::Sums;
-use crate::blocks::slices::cut;
+use crate::blocks::row::cut;
 use proofmark_schema::Isa;
 use proofmark_simd::{Body, Simd};
 use proofmark_tensor::Rows;

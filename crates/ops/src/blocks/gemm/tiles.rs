@@ -10,6 +10,8 @@
 use super::epilogue::Epilogue;
 use crate::blocks::scratch::elements_mut;
 use crate::blocks::stored::Stored;
+use proofmark_contract::Unsupported;
+use proofmark_schema::DType;
 use proofmark_simd::tile::{self, ROWS, Sums, TILE_BYTES, Tiles, Walk};
 use proofmark_simd::{Body, Simd};
 use proofmark_tensor::{Rows, RowsMut, bf16, f16};
@@ -48,6 +50,22 @@ impl TileTerm for bf16 {
 
 impl TileTerm for f16 {
     const PRODUCT: tile::Product = tile::Product::F16;
+}
+
+/// Whether this processor's tiles multiply elements of a type by each other.
+///
+/// # Errors
+/// Why they do not.
+pub(crate) fn supports(dtype: DType) -> Result<(), Unsupported> {
+    let product = match dtype {
+        DType::Bf16 => bf16::PRODUCT,
+        DType::F16 => f16::PRODUCT,
+        other => return Err(Unsupported(format!("tiles take bf16 and f16, not {other}"))),
+    };
+    match tile::available(product) {
+        true => Ok(()),
+        false => Err(Unsupported(format!("this processor has no AMX for {dtype}"))),
+    }
 }
 
 /// A right operand packed whole: for each block of steps, its panels from left to right.

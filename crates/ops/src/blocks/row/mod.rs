@@ -1,5 +1,6 @@
 //! Parts of ops that treat each row alone: their kernels' frame, reductions, shapes and laws.
 
+mod cut;
 mod dot;
 mod exponentials;
 mod kernel;
@@ -11,6 +12,7 @@ mod shape;
 pub(crate) mod trial;
 mod vectors;
 
+pub(crate) use cut::cut;
 pub use dot::{dot, squared_distance};
 pub(crate) use exponentials::{max_and_sum, max_and_sum_scalar};
 pub(crate) use kernel::{Part, RowKernel, RowOp};

@@ -9,7 +9,9 @@
 use super::super::definition::{Shape, output_dtype};
 use super::blocked::{self, Source};
 use super::portion::{self, Part, Portion};
-use crate::blocks::gemm::{PackTiles, PackedTiles, TileGemm, TileRight, TileScratch, TileTerm};
+use crate::blocks::gemm::{
+    PackTiles, PackedTiles, TileGemm, TileRight, TileScratch, TileTerm, tiles,
+};
 use crate::blocks::scratch::{elements, elements_mut};
 use crate::blocks::stored::Stored;
 use proofmark_contract::{Call, Kernel, KernelError, Unsupported};
@@ -94,14 +96,7 @@ impl Kernel for Amx {
     }
 
     fn supports(&self, case: &Case, _isa: Isa) -> Result<(), Unsupported> {
-        let product = match case.dtype {
-            DType::Bf16 => tile::Product::Bf16,
-            DType::F16 => tile::Product::F16,
-            other => return Err(Unsupported(format!("tiles take bf16 and f16, not {other}"))),
-        };
-        if !tile::available(product) {
-            return Err(Unsupported(format!("this processor has no AMX for {}", case.dtype)));
-        }
+        tiles::supports(case.dtype)?;
         match self.source {
             Source::Operand => Ok(()),
             Source::Prepared => blocked::has_one_weight(case),

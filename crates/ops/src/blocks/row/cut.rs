@@ -1,0 +1,12 @@
+//! The same part of several rows.
+
+use std::ops::Range;
+
+/// The same terms of some rows; not by `map`, whose closure may stay outside a level's code.
+#[inline(always)]
+pub(crate) fn cut<T, const N: usize>(mut rows: [&[T]; N], terms: Range<usize>) -> [&[T]; N] {
+    for row in &mut rows {
+        *row = &row[terms.clone()];
+    }
+    rows
+}
