@@ -229,7 +229,7 @@ impl Op for Attention {
         Limits { q_max: 3.0, q_rms: 0.5, structured: 6.0, ..Limits::default() }
     }
 
-    fn portfolio(&self, _case: &Case, signature: &Signature) -> Portfolio {
+    fn portfolio(&self, case: &Case, signature: &Signature) -> Portfolio {
         let mut portfolio = Portfolio::standard(signature);
         let normal = Filling::uniform(signature, &Fill::Normal);
         let mut add = |filling| portfolio.structured.push(filling);
@@ -242,7 +242,14 @@ impl Op for Attention {
         add(normal.clone().with(QUERIES, one.clone()).with(KEYS, Fill::Ramp));
         add(normal.clone().with(QUERIES, Fill::Constant { value: -0.25 }).with(KEYS, Fill::Ramp));
         // Every score the same: the result is the mean of the values that are seen.
-        add(normal.with(QUERIES, one.clone()).with(KEYS, one));
+        add(normal.clone().with(QUERIES, one.clone()).with(KEYS, one));
+        // Sinks, as the first token is in many models: one key in 16 takes nearly all the weight
+        // and its value is 0, so that results are made of weights of about a millionth.
+        let Problem { scale, width, .. } = Problem::of(case);
+        let key = 14.0 / (scale * width.max(1) as f64);
+        let sinks = |value, spread| Fill::Striped { every: 16, value, spread };
+        let queries = normal.with(QUERIES, Fill::Constant { value: 1.0 });
+        add(queries.with(KEYS, sinks(key, key / 4.0)).with(VALUES, sinks(0.0, 256.0)));
         portfolio
     }
 

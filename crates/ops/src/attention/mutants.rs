@@ -296,6 +296,16 @@ slips! {
             total
         }
     }
+    UnraisedParts {
+        fn weights(scores: &mut [f32]) -> f32 {
+            let max = largest(scores);
+            scores.iter_mut().for_each(|score| *score = (*score - max).exp());
+            let total = scores.iter().sum();
+            let high = |x: f32| f16::from_f32(x).to_f32();
+            scores.iter_mut().for_each(|score| *score = high(*score) + high(*score - high(*score)));
+            total
+        }
+    }
     ScoresInBf16 { fn score(score: f32) -> f32 { bf16::from_f32(score).to_f32() } }
     InputsInBf16 { fn element(x: f32) -> f32 { bf16::from_f32(x).to_f32() } }
     SumsInBf16 {
@@ -323,6 +333,7 @@ slips! {
 const ALL: &[DType] = &[DType::F32, DType::Bf16, DType::F16];
 /// Where rounding to the element type does not hide the flaw.
 const WIDE: &[DType] = &[DType::F32];
+const NOT_BF16: &[DType] = &[DType::F32, DType::F16];
 
 mutants! {
     ScaleOfNextWidth ALL, "scale_of_next_width": "scores are divided by the root of d + 1";
@@ -349,6 +360,7 @@ mutants! {
     ExpByBits ALL, "exp_by_bits": "Schraudolph's exponential, off by up to 4 %";
     WeightsInBf16 WIDE, "weights_in_bf16": "weights are rounded to bf16";
     LowestPartDropped ALL, "lowest_part_dropped": "of three bf16 parts of a weight two count";
+    UnraisedParts NOT_BF16, "unraised_parts": "weights are two f16 parts: small ones lose digits";
     ScoresInBf16 WIDE, "scores_in_bf16": "scores are rounded to bf16";
     InputsInBf16 WIDE, "inputs_in_bf16": "inputs lose bits first";
     SumsInBf16 ALL, "sums_in_bf16": "values are summed in bf16";

@@ -17,11 +17,12 @@ const UNDERFLOW: f64 = 1.0 / (1u128 << 125) as f64;
 /// roundings, the two sums over keys g.
 ///
 /// A contender that rounds the weights to `dtype` before their product with the values is off by
-/// `u` of that type in each term, and by as much either way: what it is forgiven is twice the root
-/// of the sum of squares. The sum of magnitudes is about √t times the root over t keys, and there
+/// `u` of that type in each term, by half its smallest number where a weight is subnormal beside
+/// the greatest, and by as much either way: what it is forgiven is twice the root of the sum of
+/// squares. The sum of magnitudes is about √t times the root over t keys, and there
 /// it hid a tenth of an element.
 pub(crate) fn truth(problem: &Problem, dtype: DType, inputs: &Values, want: &Want) -> Truth {
-    let rounding = 2.0 * dtype.unit() / DType::F32.unit();
+    let rounding = |squares: f64| 2.0 * squares.sqrt() / DType::F32.unit();
     let (columns, rows) = (want.cols(problem.width), want.rows(problem.rows()));
     let mut truth = Truth::with_capacity(rows.len() * columns.len());
     for row in rows {
@@ -30,17 +31,18 @@ pub(crate) fn truth(problem: &Problem, dtype: DType, inputs: &Values, want: &Wan
         let weights = Weights::of(problem, inputs, row, first + visible.start..first + visible.end);
         let values = &inputs.of(VALUES)[(first + visible.start) * problem.width..];
         let keys = (visible.len() as f64).max(1.0);
+        let underflow = dtype.smallest() / 2.0 * weights.greatest;
         for &column in &columns {
             let (mut value, mut scale, mut squares) = (0.0, UNDERFLOW * keys, 0.0);
             for (weight, row) in weights.each.iter().zip(values.chunks_exact(problem.width)) {
                 let term = weight.share * row[column];
                 value += term;
-                squares += term * term;
+                squares += (dtype.unit() * term).powi(2) + (underflow * row[column]).powi(2);
                 scale += weighted(term.abs(), weight.error);
                 scale += UNDERFLOW * row[column].abs();
             }
             let is_blind = weights.each.is_empty();
-            let [scale, forgiven] = [scale, rounding * squares.sqrt()]
+            let [scale, forgiven] = [scale, rounding(squares)]
                 .map(|scale| if is_blind || !scale.is_finite() { 0.0 } else { scale });
             truth.push(value, scale);
             truth.forgiven.push(forgiven);
@@ -59,6 +61,8 @@ struct Weight {
 
 struct Weights {
     each: Vec<Weight>,
+    /// The greatest share.
+    greatest: f64,
 }
 
 impl Weights {
@@ -77,7 +81,7 @@ impl Weights {
         let max = scores.iter().map(|(s, _)| *s).fold(f64::NEG_INFINITY, f64::max);
         if scores.iter().all(|(s, _)| *s == f64::NEG_INFINITY) {
             // No key has any weight.
-            return Weights { each: Vec::new() };
+            return Weights { each: Vec::new(), greatest: 0.0 };
         }
         let sum: f64 = scores.iter().map(|(s, _)| (s - max).exp()).sum();
         let share = |s: f64| (s - max).exp() / sum;
@@ -88,7 +92,7 @@ impl Weights {
             share: share(s),
             error: a + (s - max).abs() + roundings,
         };
-        Weights { each: scores.iter().map(weigh).collect() }
+        Weights { each: scores.iter().map(weigh).collect(), greatest: share(max) }
     }
 }
 

@@ -93,6 +93,15 @@ pub enum Fill {
     Needle,
     /// `index / cols`, not truncated.
     Ramp,
+    /// `value` if `r % every == 0`, else `normal * spread`.
+    Striped {
+        /// One row in so many; 0 is taken as 1.
+        every: u32,
+        /// What such a row holds.
+        value: f64,
+        /// Standard deviation of the other rows.
+        spread: f64,
+    },
     /// `w(0) >> (64 - bits)`: whole numbers below 2^bits.
     RandomBits {
         /// 0 to 64.
@@ -283,6 +292,12 @@ impl Fill {
             Fill::Needle if place.is_needle() => 64.0,
             Fill::Needle => place.normal() / 1024.0,
             Fill::Ramp => place.index as f64 / place.cols as f64,
+            Fill::Striped { every, value, spread } => {
+                match place.row.is_multiple_of(u64::from(every.max(1))) {
+                    true => value,
+                    false => place.normal() * spread,
+                }
+            }
             Fill::RandomBits { bits } => {
                 place.word(0).checked_shr(64 - bits.min(64)).unwrap_or(0) as f64
             }

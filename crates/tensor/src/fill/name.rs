@@ -24,6 +24,9 @@ impl Fill {
             Fill::Cancel => ("cancel", vec![]),
             Fill::Needle => ("needle", vec![]),
             Fill::Ramp => ("ramp", vec![]),
+            Fill::Striped { every, value, spread } => {
+                ("striped", vec![f64::from(every), value, spread])
+            }
             Fill::RandomBits { bits } => ("random_bits", vec![f64::from(bits)]),
         }
     }
@@ -75,6 +78,9 @@ fn parse(text: &str) -> Option<Fill> {
         ("cancel", []) => Fill::Cancel,
         ("needle", []) => Fill::Needle,
         ("ramp", []) => Fill::Ramp,
+        ("striped", &[every, value, spread]) => {
+            Fill::Striped { every: whole(every)?, value, spread }
+        }
         ("random_bits", &[bits]) => {
             Fill::RandomBits { bits: whole(bits).filter(|&bits| bits <= 64)? }
         }

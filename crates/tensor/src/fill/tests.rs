@@ -4,7 +4,7 @@ use super::*;
 use crate::{AlignedBuffer, Layout};
 use proptest::prelude::*;
 
-const NAMES: [&str; 17] = [
+const NAMES: [&str; 18] = [
     "zero",
     "normal",
     "uniform(-1,1)",
@@ -21,6 +21,7 @@ const NAMES: [&str; 17] = [
     "cancel",
     "needle",
     "ramp",
+    "striped(3,-1.5,8)",
     "random_bits(32)",
 ];
 
@@ -50,6 +51,7 @@ fn broken_names_are_refused() {
         "ints(1.5,1)",
         "ints(-1,1)",
         "random_bits(65)",
+        "striped(1.5,0,1)",
         "uniform(1,2,3)",
         "uniform(1,2)x",
     ] {
@@ -70,7 +72,7 @@ proptest! {
 
 /// Computed by a separate implementation of the documentation (Python), as bits of doubles:
 /// elements 0, 5 and 38 for 13 columns, seed 42, stream 3, f64.
-const KNOWN: [(&str, [u64; 3]); 17] = [
+const KNOWN: [(&str, [u64; 3]); 18] = [
     ("zero", [0x0000_0000_0000_0000, 0x0000_0000_0000_0000, 0x0000_0000_0000_0000]),
     ("normal", [0x3fae_3e00_0000_0000, 0xbfe0_49e0_0000_0000, 0x3f77_8000_0000_0000]),
     ("uniform(-1,1)", [0xbfe3_3ecb_7093_55d4, 0x3fd3_84b0_ea25_a7d0, 0xbfd8_cb34_3163_dc08]),
@@ -87,6 +89,7 @@ const KNOWN: [(&str, [u64; 3]); 17] = [
     ("cancel", [0x3fae_3e00_0000_0000, 0x3fe1_ece0_0000_0002, 0x3f77_8000_0000_0000]),
     ("needle", [0x3f0e_3e00_0000_0000, 0xbf40_49e0_0000_0000, 0x3ed7_8000_0000_0000]),
     ("ramp", [0x0000_0000_0000_0000, 0x3fd8_9d89_d89d_89d9, 0x4007_6276_2762_7627]),
+    ("striped(3,-1.5,8)", [0xbff8_0000_0000_0000, 0xbff8_0000_0000_0000, 0x3fa7_8000_0000_0000]),
     ("random_bits(32)", [0x41c9_8269_1e80_0000, 0x41e4_e12c_3a80_0000, 0x41d3_9a65_e740_0000]),
 ];
 
