@@ -4,15 +4,17 @@
 //! each afresh and unmaps it when it is freed, so that the kernel clears every page of it again.
 //! Workers are never touched: how they get their memory is part of what is measured.
 
-/// From now on, memory that this process frees stays with it until [`give_back_memory`].
+/// From now on, memory that this process frees stays with it until [`give_back_memory`]. Threads
+/// that start later share the first one's heap: in heaps of their own large blocks do not fit.
 pub fn keep_freed_memory() {
     #[cfg(target_env = "gnu")]
-    // SAFETY: both calls set a number under the allocator's own lock, and refuse what they do not
+    // SAFETY: each call sets a number under the allocator's own lock, and refuse what they do not
     // know; no memory changes hands.
     unsafe {
         libc::mallopt(libc::M_MMAP_MAX, 0);
         // The greatest threshold there is: never.
         libc::mallopt(libc::M_TRIM_THRESHOLD, -1);
+        libc::mallopt(libc::M_ARENA_MAX, 1);
     }
 }
 
@@ -41,8 +43,7 @@ mod tests {
     #[test]
     #[expect(clippy::disallowed_methods, reason = "the test starts itself with another setting")]
     fn freed_memory_stays_until_it_is_given_back() {
-        // The supervisor proves on its first thread. A test has a thread of its own, on whose small
-        // heap large blocks do not fit.
+        // A test has a thread and with it a heap of its own before it can say that it wants none.
         if std::env::var_os(ONE_HEAP).is_none() {
             let name = "heap::tests::freed_memory_stays_until_it_is_given_back";
             let mut again = std::process::Command::new(std::env::current_exe().unwrap());

@@ -1,13 +1,16 @@
 //! Into the race: certified on the op's whole portfolio, once, then proven on the case.
 
+use crate::jobs::run_all;
 use crate::prove::rules;
+use crate::room::proofs_at_once;
 use crate::{Event, Listener, Roster};
 use proofmark_arena::{Arena, give_back_memory};
 use proofmark_contract::Entry;
-use proofmark_gate::{Certificate, Depth, Proven, certify};
+use proofmark_gate::{Certificate, Depth, Proven, Rules, certify};
 use proofmark_schema::proof::Proof;
 use proofmark_schema::{Case, ContenderId, DType, Isa};
 use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// Operations and bytes up to which a measured case is examined in full.
 const FULL_FLOPS: u64 = 20_000_000;
@@ -26,8 +29,11 @@ pub(crate) struct Admission<'a> {
     seed: u64,
     cap: Isa,
     listener: &'a dyn Listener,
-    certificates: BTreeMap<(&'static str, ContenderId, DType, usize), Certificate<'static>>,
+    certificates: Mutex<BTreeMap<Key, Arc<Certificate<'static>>>>,
 }
+
+/// What a certificate is of: op, contender, element type and threads.
+type Key = (&'static str, ContenderId, DType, usize);
 
 impl<'a> Admission<'a> {
     pub(crate) fn new(
@@ -36,7 +42,22 @@ impl<'a> Admission<'a> {
         cap: Isa,
         listener: &'a dyn Listener,
     ) -> Admission<'a> {
-        Admission { arena, seed, cap, listener, certificates: BTreeMap::new() }
+        Admission { arena, seed, cap, listener, certificates: Mutex::default() }
+    }
+
+    /// Admits a field to the races of a case, on all processors at once: proofs need no quiet.
+    /// The results are in the order of the field.
+    pub(crate) fn admit_all(
+        &self,
+        entry: &'static Entry,
+        case: &Case,
+        field: &[(&ContenderId, usize)],
+    ) -> Vec<Result<Proven<'a>, Box<Proof>>> {
+        let results = run_all(field, proofs_at_once(entry, case), |&(who, threads)| {
+            self.examine(entry, case, who, threads)
+        });
+        give_back_memory();
+        results
     }
 
     /// Certifies a contender on its op's portfolio, unless that is done, and proves the case.
@@ -44,7 +65,19 @@ impl<'a> Admission<'a> {
     /// # Errors
     /// The proof with its refusal.
     pub(crate) fn admit(
-        &mut self,
+        &self,
+        entry: &'static Entry,
+        case: &Case,
+        who: &ContenderId,
+        threads: usize,
+    ) -> Result<Proven<'a>, Box<Proof>> {
+        let proven = self.examine(entry, case, who, threads);
+        give_back_memory();
+        proven
+    }
+
+    fn examine(
+        &self,
         entry: &'static Entry,
         case: &Case,
         who: &ContenderId,
@@ -52,20 +85,34 @@ impl<'a> Admission<'a> {
     ) -> Result<Proven<'a>, Box<Proof>> {
         let siblings = Roster::new("native/*@*", self.cap).siblings(entry, who);
         let rules = |depth: Depth| rules(self.seed, threads, siblings.clone(), depth);
-        let dtype = case.dtype;
-        let key = (entry.op.name(), who.clone(), dtype, threads);
-        let certificate = self.certificates.entry(key).or_insert_with(|| {
-            let what = format!("{} {who} {dtype}", entry.op.name());
-            self.listener.hear(&Event::Certifying { what });
-            let cases = entry.op.proof_cases(dtype);
-            certify(self.arena, entry.op, who, dtype, &cases, &rules(Depth::Full))
+        let key = (entry.op.name(), who.clone(), case.dtype, threads);
+        let known = self.certificates().get(&key).cloned();
+        let certificate = known.unwrap_or_else(|| {
+            let made = Arc::new(self.certify(entry, case.dtype, who, &rules(Depth::Full)));
+            self.certificates().insert(key, Arc::clone(&made));
+            made
         });
         let proven = certificate.prove(self.arena, entry.op, case, &rules(depth_for(entry, case)));
-        give_back_memory();
         if let Err(proof) = &proven {
             let (what, outcome) = (format!("{case} {who}"), proof.outcome);
             self.listener.hear(&Event::Judged { what, outcome });
         }
         proven
+    }
+
+    fn certify(
+        &self,
+        entry: &'static Entry,
+        dtype: DType,
+        who: &ContenderId,
+        rules: &Rules,
+    ) -> Certificate<'static> {
+        let what = format!("{} {who} {dtype}", entry.op.name());
+        self.listener.hear(&Event::Certifying { what });
+        certify(self.arena, entry.op, who, dtype, &entry.op.proof_cases(dtype), rules)
+    }
+
+    fn certificates(&self) -> MutexGuard<'_, BTreeMap<Key, Arc<Certificate<'static>>>> {
+        self.certificates.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -115,7 +115,7 @@ impl Bench<'_> {
         let ceilings = ceilings(self.store, &facts, self.cap, self.listener);
         let clock = MonotonicClock;
         let start = clock.now_ns();
-        let mut admission = Admission::new(self.arena, plan.seed, self.cap, self.listener);
+        let admission = Admission::new(self.arena, plan.seed, self.cap, self.listener);
         let mut records: Vec<Record> = Vec::new();
         let mut finished = 0;
         for (place, item) in plan.items.iter().enumerate() {
@@ -135,7 +135,7 @@ impl Bench<'_> {
                 case: item.case.to_string(),
                 seconds_left: each * left,
             });
-            let entry = self.run_item(&run, plan, item, &mut admission, &ceilings)?;
+            let entry = self.run_item(&run, plan, item, &admission, &ceilings)?;
             writer.append_item(&entry)?;
             records.extend(entry.records);
             finished += 1;
@@ -149,14 +149,16 @@ impl Bench<'_> {
         run: &str,
         plan: &Plan,
         item: &Item,
-        admission: &mut Admission<'_>,
+        admission: &Admission<'_>,
         ceilings: &Ceilings,
     ) -> Result<ItemEntry, EngineError> {
         let entry = find_op(&item.case.op)?;
         let mut records = Vec::new();
         let mut field = Vec::new();
-        for who in &item.field {
-            match admission.admit(entry, &item.case, who, item.threads) {
+        let all: Vec<_> = item.field.iter().map(|who| (who, item.threads)).collect();
+        let admitted = admission.admit_all(entry, &item.case, &all);
+        for (who, admitted) in item.field.iter().zip(admitted) {
+            match admitted {
                 Ok(proven) => field.push(proven),
                 Err(proof) => {
                     let receipt = Receipt::default();

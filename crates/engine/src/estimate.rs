@@ -2,6 +2,7 @@
 
 use crate::admit::depth_for;
 use crate::bench::Budget;
+use crate::jobs::processors;
 use crate::prove::rules;
 use crate::{Roster, find_op};
 use proofmark_contract::{Entry, Values, Want};
@@ -121,10 +122,18 @@ fn call_ns(entry: &Entry, case: &Case, who: &ContenderId, threads: usize) -> f64
 }
 
 /// The plan with the time of its proofs as this machine would take it, for people to read: by how
-/// long an oracle takes here, which is measured in some ten milliseconds.
+/// long an oracle takes here, which is measured in some ten milliseconds, and by how many of a
+/// field are proven at once.
 #[must_use]
 pub fn at_this_pace(plan: &Plan) -> Plan {
-    scaled(plan, pace())
+    scaled(plan, pace() / at_once(plan, processors()))
+}
+
+/// How many proofs are under way at once, in the mean over the plan.
+fn at_once(plan: &Plan, processors: usize) -> f64 {
+    let proofs: usize = plan.items.iter().map(|item| item.field.len()).sum();
+    let turns: usize = plan.items.iter().map(|item| item.field.len().div_ceil(processors)).sum();
+    proofs.max(1) as f64 / turns.max(1) as f64
 }
 
 fn scaled(plan: &Plan, pace: f64) -> Plan {
@@ -241,6 +250,18 @@ mod tests {
         assert!((there.races - here.races).abs() < 1e-9);
         let pace = pace();
         assert!(pace.is_finite() && pace > 0.0, "{pace}");
+    }
+
+    #[test]
+    fn a_field_is_proven_in_as_many_turns_as_processors_leave() {
+        let mut plan = planned("add:f32[b=1,s=1,d=64]", "native/scalar", true);
+        let who = plan.items[0].field[0].clone();
+        for (many, processors, expected) in [(1, 2, 1.0), (2, 2, 2.0), (3, 2, 1.5), (3, 1, 1.0)] {
+            plan.items[0].field = vec![who.clone(); many];
+            assert!((at_once(&plan, processors) - expected).abs() < 1e-9, "{many} {processors}");
+        }
+        plan.items.clear();
+        assert!((at_once(&plan, 2) - 1.0).abs() < 1e-9);
     }
 
     #[test]

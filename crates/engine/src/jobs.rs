@@ -4,9 +4,18 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::thread::{available_parallelism, scope};
 
-/// Runs `work` on every job; results come in the order of the jobs.
-pub(crate) fn run_all<J: Sync, R: Send>(jobs: &[J], work: impl Fn(&J) -> R + Sync) -> Vec<R> {
-    let threads = available_parallelism().map_or(1, usize::from).min(jobs.len().max(1));
+/// As many jobs as there are processors.
+pub(crate) fn processors() -> usize {
+    available_parallelism().map_or(1, usize::from)
+}
+
+/// Runs `work` on every job, at most so many at once; results come in the order of the jobs.
+pub(crate) fn run_all<J: Sync, R: Send>(
+    jobs: &[J],
+    most: usize,
+    work: impl Fn(&J) -> R + Sync,
+) -> Vec<R> {
+    let threads = most.clamp(1, jobs.len().max(1));
     let next = AtomicUsize::new(0);
     let results: Mutex<Vec<(usize, R)>> = Mutex::new(Vec::with_capacity(jobs.len()));
     scope(|scope| {
@@ -33,7 +42,10 @@ mod tests {
     #[test]
     fn results_keep_the_order_of_jobs() {
         let jobs: Vec<u32> = (0..100).collect();
-        assert_eq!(run_all(&jobs, |job| job * 2), (0..100).map(|j| j * 2).collect::<Vec<_>>());
-        assert!(run_all(&[] as &[u32], |job| *job).is_empty());
+        for most in [0, 1, 3, 1000] {
+            let results = run_all(&jobs, most, |job| job * 2);
+            assert_eq!(results, (0..100).map(|j| j * 2).collect::<Vec<_>>());
+        }
+        assert!(run_all(&[] as &[u32], processors(), |job| *job).is_empty());
     }
 }

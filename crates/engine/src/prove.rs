@@ -1,6 +1,6 @@
 //! Proofs over whole portfolios, on all processors at once.
 
-use crate::jobs::run_all;
+use crate::jobs::{processors, run_all};
 use crate::{EngineError, Event, Listener, ProofBook, Roster, Shard, find_op};
 use proofmark_arena::Arena;
 use proofmark_contract::{Entry, check_case, complete_case};
@@ -94,7 +94,7 @@ pub fn prove(
     let skipped = before - jobs.len();
     // After a verdict that cannot be kept, the rest would be proven for nothing.
     let is_stopped = AtomicBool::new(false);
-    let results = run_all(&jobs, |(entry, who, dtype)| {
+    let results = run_all(&jobs, processors(), |(entry, who, dtype)| {
         if is_stopped.load(Ordering::Relaxed) {
             return None;
         }

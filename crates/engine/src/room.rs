@@ -1,6 +1,7 @@
 //! Whether a case fits the memory that is free, before it is blamed on a kernel.
 
 use crate::EngineError;
+use crate::jobs::processors;
 use proofmark_contract::{Entry, Signature};
 use proofmark_schema::Case;
 use proofmark_schema::quantity::Bytes;
@@ -10,6 +11,20 @@ use proofmark_schema::quantity::Bytes;
 fn needed_bytes(signature: &Signature) -> u64 {
     let elements: u64 = signature.operands().iter().map(|operand| operand.len() as u64).sum();
     signature.bytes() + elements * size_of::<f64>() as u64
+}
+
+/// How many proofs of a case may be made at once: one a processor, if memory allows.
+pub(crate) fn proofs_at_once(entry: &Entry, case: &Case) -> usize {
+    let free_bytes = proofmark_machine::load().available_bytes;
+    let Ok(signature) = entry.op.signature(case) else { return 1 };
+    fitting(&signature, free_bytes).min(processors())
+}
+
+/// How many proofs fit, each with the inputs of several stages and the oracle's answers.
+fn fitting(signature: &Signature, free_bytes: u64) -> usize {
+    const TIMES_THE_LEAST: u64 = 4;
+    let each = TIMES_THE_LEAST * needed_bytes(signature).max(1);
+    usize::try_from(free_bytes / each).unwrap_or(usize::MAX).max(1)
 }
 
 /// Refuses a case that takes more than is free.
@@ -35,6 +50,16 @@ mod tests {
     use super::*;
     use crate::find_op;
     use proofmark_schema::DType;
+
+    #[test]
+    fn proofs_are_made_at_once_as_memory_allows_and_one_always() {
+        let case = Case::new("softmax", DType::F32).axis("b", 1).axis("s", 2).axis("d", 1000);
+        let signature = find_op("softmax").unwrap().op.signature(&case).unwrap();
+        let each = 4 * 2 * 2000 * 12;
+        for (free_bytes, many) in [(0, 1), (each - 1, 1), (2 * each, 2), (7 * each + 1, 7)] {
+            assert_eq!(fitting(&signature, free_bytes), many, "{free_bytes}");
+        }
+    }
 
     #[test]
     fn a_case_is_refused_with_both_sizes_where_it_does_not_fit() {

@@ -201,8 +201,10 @@ impl<'a> Ladder<'a> {
         let who = &item.field[0];
         let with = |threads: usize| Item { threads, ..item.clone() };
         let (mut field, mut records) = (Vec::new(), Vec::new());
-        for &threads in &self.threads {
-            match self.admission.admit(entry, &item.case, who, threads) {
+        let all: Vec<_> = self.threads.iter().map(|&threads| (who, threads)).collect();
+        let admitted = self.admission.admit_all(entry, &item.case, &all);
+        for (&threads, admitted) in self.threads.iter().zip(admitted) {
+            match admitted {
                 Ok(proven) => field.push(proven),
                 Err(proof) => {
                     let judged = Judged::Refused { proof: *proof };

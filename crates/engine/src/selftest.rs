@@ -1,6 +1,6 @@
 //! The gate's own proof over every op: mutants killed, right kernels let through.
 
-use crate::jobs::run_all;
+use crate::jobs::{processors, run_all};
 use crate::prove::rules;
 use crate::{EngineError, Event, Listener, Roster, find_op};
 use proofmark_arena::Arena;
@@ -96,7 +96,7 @@ pub fn selftest_gate(
             }
         }
     }
-    let done = run_all(&jobs, |job| run_job(arena, job, listener));
+    let done = run_all(&jobs, processors(), |job| run_job(arena, job, listener));
     Ok(GateSelfTest { ops: entries.iter().map(|entry| tally(entry, &done)).collect() })
 }
 

@@ -81,15 +81,15 @@ pub fn selftest_timing(
     let asked = |track: &&Track| {
         request.classes.contains(track.class) && track.case.contains(&request.track)
     };
-    let mut admission = Admission::new(arena, request.seed, request.cap, listener);
+    let admission = Admission::new(arena, request.seed, request.cap, listener);
     let mut comparisons = Vec::new();
     for track in TRACKS.iter().filter(asked) {
         let case: Case = track.case.parse()?;
         let who = ContenderId::native(track.kernel, request.cap);
         for &planted in &request.planted {
             let slower = grown(&case, track.axis, planted);
-            let base = admit(&mut admission, &case, &who, track.threads)?;
-            let field = [base, admit(&mut admission, &slower, &who, track.threads)?];
+            let base = admit(&admission, &case, &who, track.threads)?;
+            let field = [base, admit(&admission, &slower, &who, track.threads)?];
             for number in 0..request.comparisons {
                 let compared = one(&field, track, request, planted, number, listener)?;
                 listener.hear(&Event::Note(format!(
@@ -203,11 +203,11 @@ pub fn loop_overheads(
     cap: Isa,
     listener: &dyn Listener,
 ) -> Result<Vec<LoopOverhead>, EngineError> {
-    let mut admission = Admission::new(arena, seed, cap, listener);
+    let admission = Admission::new(arena, seed, cap, listener);
     let who = ContenderId::native("simd", cap);
     let one = |text: &&str| {
         let case: Case = text.parse()?;
-        let proven = admit(&mut admission, &case, &who, 1)?;
+        let proven = admit(&admission, &case, &who, 1)?;
         let rules = RaceRules { most_trials: BARE_TRIALS, ..RaceRules::standard(seed) };
         let nothing = |why: String| EngineError::Nothing(why);
         let raced = against_bare_loop(&proven, &rules);
@@ -242,7 +242,7 @@ fn grown(case: &Case, axis: &str, percent: u64) -> Case {
 }
 
 fn admit<'a>(
-    admission: &mut Admission<'a>,
+    admission: &Admission<'a>,
     case: &Case,
     who: &ContenderId,
     threads: usize,

@@ -36,56 +36,76 @@ pub struct Score {
 pub fn score(dtype: DType, measure: Measure, truth: &Truth, got: &[f64], row: usize) -> Score {
     assert_eq!(truth.value.len(), got.len(), "one value for each wanted element");
     let mut score = Score { q: Vec::with_capacity(got.len()), ..Score::default() };
+    let ruler = Ruler::new(dtype, measure);
     let mut sums = Sums::default();
     let mut rows = RowMeans::new(row.max(1));
     for (i, (&got, &want)) in got.iter().zip(&truth.value).enumerate() {
         let forgiven = truth.forgiven.get(i).filter(|_| measure.forgives);
         let scale = truth.scale[i] + forgiven.copied().unwrap_or(0.0);
+        let ulp = dtype.ulp(want);
         // An error that is no number is no small one.
-        let q = element(dtype, measure, want, scale, got);
+        let q = ruler.element(want, ulp, scale, got);
         let q = if q.is_nan() { f64::INFINITY } else { q };
         if q > score.errors.q_max || (i == 0) {
             score.errors.q_max = q;
             score.worst = i;
         }
         score.q.push(q);
-        sums.add(dtype, want, got, q);
-        let tolerance = measure.unit * scale + 0.5 * dtype.ulp(want) * f64::from(dtype.is_float());
+        sums.add(want, ulp, got, q);
+        let tolerance = measure.unit * scale + 0.5 * ulp * f64::from(dtype.is_float());
         let signed = (got - want) * want.signum() / tolerance;
-        rows.add(i, if signed.is_finite() { signed } else { 0.0 });
+        rows.add(if signed.is_finite() { signed } else { 0.0 });
     }
     sums.finish(&mut score.errors, got.len());
     (score.mean_signed, score.errors.bias) = rows.finish();
     score
 }
 
-/// The error of one element in units of `u·scale`.
-fn element(dtype: DType, measure: Measure, want: f64, scale: f64, got: f64) -> f64 {
-    let Measure { unit, floor, .. } = measure;
-    if want.is_nan() || got.is_nan() {
-        return if want.is_nan() && got.is_nan() { 0.0 } else { f64::INFINITY };
+/// What every element is held against: a proof judges millions, so it is worked out once.
+struct Ruler {
+    dtype: DType,
+    measure: Measure,
+    /// The first magnitude that is no longer finite. It stands for infinity, so that a result near
+    /// overflow is judged by distance like any other.
+    ceiling: f64,
+    /// Beyond this magnitude infinity is due; infinite for a type that has none.
+    overflow: f64,
+    smallest: f64,
+}
+
+impl Ruler {
+    fn new(dtype: DType, measure: Measure) -> Ruler {
+        let last = dtype.ulp(dtype.largest()) * f64::from(dtype.is_float());
+        let ceiling = dtype.largest() + last;
+        let has_infinity = dtype.is_float() && dtype != DType::F8e4m3;
+        let overflow = if has_infinity { ceiling - 0.5 * last } else { f64::INFINITY };
+        Ruler { dtype, measure, ceiling, overflow, smallest: dtype.smallest() }
     }
-    if want.is_infinite() {
-        return if got == want { 0.0 } else { f64::INFINITY };
+
+    /// The error of one element in units of `u·scale`; `ulp` is the spacing around `want`.
+    fn element(&self, want: f64, ulp: f64, scale: f64, got: f64) -> f64 {
+        let Measure { unit, floor, .. } = self.measure;
+        if want.is_nan() || got.is_nan() {
+            return if want.is_nan() && got.is_nan() { 0.0 } else { f64::INFINITY };
+        }
+        if want.is_infinite() {
+            return if got == want { 0.0 } else { f64::INFINITY };
+        }
+        let slack = 64.0 * unit * scale;
+        if want.abs() - slack > self.overflow && got.is_finite() {
+            return f64::INFINITY;
+        }
+        let clamp = |value: f64| value.clamp(-self.ceiling, self.ceiling);
+        let error = (clamp(got) - clamp(want)).abs();
+        // Where the scale is 0 the bits are defined: the nearest number of the type and no other,
+        // though below a power of two the next one is only half a unit away.
+        let rounding = match self.dtype.is_float() {
+            true if scale == 0.0 => (round_to(self.dtype, want) - want).abs(),
+            true => 0.5 * ulp,
+            false => 0.0,
+        };
+        (error - rounding - floor).max(0.0) / (unit * scale + self.smallest)
     }
-    // The first magnitude that is no longer finite stands for infinity, so that a result near
-    // overflow is judged by distance like any other.
-    let ceiling = dtype.largest() + dtype.ulp(dtype.largest()) * f64::from(dtype.is_float());
-    let slack = 64.0 * unit * scale;
-    let must_overflow = want.abs() - slack > ceiling - 0.5 * dtype.ulp(dtype.largest());
-    if dtype.is_float() && must_overflow && got.is_finite() && dtype != DType::F8e4m3 {
-        return f64::INFINITY;
-    }
-    let clamp = |value: f64| value.clamp(-ceiling, ceiling);
-    let error = (clamp(got) - clamp(want)).abs();
-    // Where the scale is 0 the bits are defined: the nearest number of the type and no other,
-    // though below a power of two the next one is only half a unit away.
-    let rounding = match dtype.is_float() {
-        true if scale == 0.0 => (round_to(dtype, want) - want).abs(),
-        true => 0.5 * dtype.ulp(want),
-        false => 0.0,
-    };
-    (error - rounding - floor).max(0.0) / (unit * scale + dtype.smallest())
 }
 
 /// The familiar numbers; reported, never deciding.
@@ -101,7 +121,7 @@ struct Sums {
 }
 
 impl Sums {
-    fn add(&mut self, dtype: DType, want: f64, got: f64, q: f64) {
+    fn add(&mut self, want: f64, ulp: f64, got: f64, q: f64) {
         self.q2 += q * q;
         if !want.is_finite() || !got.is_finite() {
             return;
@@ -114,7 +134,7 @@ impl Sums {
         if want != 0.0 {
             self.max_relative = self.max_relative.max(error / want.abs());
         }
-        self.max_ulp = self.max_ulp.max(error / dtype.ulp(want));
+        self.max_ulp = self.max_ulp.max(error / ulp);
     }
 
     fn finish(&self, errors: &mut Errors, count: usize) {
@@ -141,12 +161,12 @@ impl RowMeans {
         RowMeans { row, current: (0.0, 0), means: Vec::new() }
     }
 
-    fn add(&mut self, index: usize, value: f64) {
-        if index.is_multiple_of(self.row) {
-            self.close();
-        }
+    fn add(&mut self, value: f64) {
         self.current.0 += value;
         self.current.1 += 1;
+        if self.current.1 == self.row {
+            self.close();
+        }
     }
 
     fn close(&mut self) {
@@ -176,8 +196,12 @@ mod tests {
     const U: f64 = 1.0 / (1u64 << 24) as f64;
     const PLAIN: Measure = Measure { unit: U, floor: 0.0, forgives: false };
 
+    fn element(measure: Measure, want: f64, scale: f64, got: f64) -> f64 {
+        Ruler::new(DType::F32, measure).element(want, DType::F32.ulp(want), scale, got)
+    }
+
     fn q(want: f64, scale: f64, got: f64) -> f64 {
-        element(DType::F32, PLAIN, want, scale, got)
+        element(PLAIN, want, scale, got)
     }
 
     #[test]
@@ -228,7 +252,7 @@ mod tests {
     fn a_floor_forgives_what_flushing_loses_and_nothing_larger() {
         let floor = 4096.0 * f64::from(f32::MIN_POSITIVE);
         let measure = Measure { floor, ..PLAIN };
-        let with_floor = |want, got| element(DType::F32, measure, want, want, got);
+        let with_floor = |want, got| element(measure, want, want, got);
         assert_eq!(with_floor(-2.09e-37, 0.0), 0.0);
         assert!(q(-2.09e-37, 2.09e-37, 0.0) > 1e6);
         assert!(with_floor(1e-30, 0.0) > 1e6);

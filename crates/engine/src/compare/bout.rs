@@ -6,6 +6,8 @@ use crate::admit::Admission;
 use crate::again::raced;
 use crate::artefact::Stand;
 use crate::bench::{performance, record, refused_while_measured};
+use crate::jobs::run_all;
+use crate::room::proofs_at_once;
 use crate::{EngineError, Event, Listener, find_op};
 use proofmark_analyze::policy::Open;
 use proofmark_contract::Entry;
@@ -138,8 +140,13 @@ impl<'a> Bout<'a> {
         item: &Item,
     ) -> Result<Option<[Proven<'a>; 2]>, EngineError> {
         let mut field = Vec::new();
-        for (admission, who) in self.admissions.iter_mut().zip(&item.field) {
-            match admission.admit(entry, &item.case, who, item.threads) {
+        let arms: Vec<_> = self.admissions.iter().zip(&item.field).collect();
+        let most = proofs_at_once(entry, &item.case);
+        let admitted = run_all(&arms, most, |(admission, who)| {
+            admission.admit(entry, &item.case, who, item.threads)
+        });
+        for admitted in admitted {
+            match admitted {
                 Ok(proven) => field.push(proven),
                 Err(proof) => {
                     self.refuse(entry, case, item, field.len(), Receipt::default(), proof)?;

@@ -124,7 +124,7 @@ fn sample(
     check_contender(entry, &request.contender, &request.shelf)?;
     let who = best_path(entry, &request.contender, request.cap);
     let by = sampler(request)?;
-    let mut admission = Admission::new(arena, request.seed, request.cap, listener);
+    let admission = Admission::new(arena, request.seed, request.cap, listener);
     let proven = admission.admit(entry, &case, &who, request.threads).map_err(|proof| {
         let why = proof.refusal.map_or_else(String::new, |refusal| refusal.reason);
         EngineError::Nothing(format!("{who} on {case}: {why}"))

@@ -69,16 +69,16 @@ impl<'a> Track<'a> {
     /// Races at sizes far apart, then between those where the faster one changes.
     pub(super) fn bisect(&mut self, arena: &Arena) -> Result<Vec<Spot>, EngineError> {
         let request = self.request;
-        let mut admission = Admission::new(arena, request.terms.seed, request.cap, self.listener);
+        let admission = Admission::new(arena, request.terms.seed, request.cap, self.listener);
         let mut places = Vec::new();
         let sizes = self.sizes()?;
         let most = sizes.len() + request.races;
         for size in sizes {
-            places.extend(self.race(&mut admission, size, most)?);
+            places.extend(self.race(&admission, size, most)?);
         }
         for _ in 0..request.races {
             let Some(size) = next_place(&places) else { break };
-            match self.race(&mut admission, size, most)? {
+            match self.race(&admission, size, most)? {
                 Some(place) => places.push(place),
                 None => break,
             }
@@ -95,7 +95,7 @@ impl<'a> Track<'a> {
     /// as a first search may take.
     pub(super) fn again(&mut self, arena: &Arena, places: &mut [Spot]) -> Result<(), EngineError> {
         let request = self.request;
-        let mut admission = Admission::new(arena, request.terms.seed, request.cap, self.listener);
+        let admission = Admission::new(arena, request.terms.seed, request.cap, self.listener);
         let mut seen = Vec::new();
         while let Answer::Once { crossing } = answer(places)
             && seen.len() < request.races
@@ -104,7 +104,7 @@ impl<'a> Track<'a> {
             let Some(size) = bounds.find(|bound| !seen.contains(bound)) else { break };
             seen.push(size);
             let most = self.races.len() + 2;
-            let Some(again) = self.race(&mut admission, size, most)? else { break };
+            let Some(again) = self.race(&admission, size, most)? else { break };
             for place in places.iter_mut().filter(|place| place.at == size) {
                 *place = place.and_again(again);
             }
@@ -115,17 +115,19 @@ impl<'a> Track<'a> {
     /// One race at one size, kept for the run; nothing where an arm failed, which is told.
     fn race(
         &mut self,
-        admission: &mut Admission<'_>,
+        admission: &Admission<'_>,
         size: u64,
         most: usize,
     ) -> Result<Option<Spot>, EngineError> {
         let (request, entry, case) = (self.request, self.entry, self.at(size));
         self.races.announce(&case, most);
-        let mut admit = |who: &ContenderId| {
-            let admitted = admission.admit(entry, &case, who, request.terms.threads);
+        let all = self.between.each_ref().map(|who| (who, request.terms.threads));
+        let mut admitted = admission.admit_all(entry, &case, &all).into_iter().zip(&self.between);
+        let mut next = || {
+            let (admitted, who) = admitted.next().expect("an answer for each");
             admitted.map_err(|proof| EngineError::Nothing(refusal(who, &case, &proof)))
         };
-        let field = [admit(&self.between[0])?, admit(&self.between[1])?];
+        let field = [next()?, next()?];
         let names = self.between.each_ref().map(ContenderId::to_string);
         let shown = self.races.race(entry, case, &field, names);
         Ok(shown.map(|Shown { ratio, verdict, trials }| Spot { at: size, ratio, verdict, trials }))
@@ -145,13 +147,13 @@ impl<'a> Track<'a> {
     ) -> Result<Vec<Zone>, EngineError> {
         let Answer::Once { crossing } = answer else { return Ok(Vec::new()) };
         let (request, high) = (self.request, crossing.worth(places));
-        let mut admission = Admission::new(arena, request.terms.seed, request.cap, self.listener);
+        let admission = Admission::new(arena, request.terms.seed, request.cap, self.listener);
         let wanted = [("below", crossing.low / 4), ("at", high), ("above", high * 4)];
         let mut zones = Vec::new();
         for (name, size) in wanted {
             if size >= request.range.0.max(1) && size <= request.range.1.max(high) {
                 let most = self.races.len() + wanted.len();
-                let place = self.race(&mut admission, size, most)?;
+                let place = self.race(&admission, size, most)?;
                 zones.extend(place.map(|place| Zone::of(name, &place)));
             }
         }
