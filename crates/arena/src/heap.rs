@@ -8,7 +8,7 @@
 /// that start later share the first one's heap: in heaps of their own large blocks do not fit.
 pub fn keep_freed_memory() {
     #[cfg(target_env = "gnu")]
-    // SAFETY: each call sets a number under the allocator's own lock, and refuse what they do not
+    // SAFETY: each call sets a number under the allocator's own lock, and refuses what it does not
     // know; no memory changes hands.
     unsafe {
         libc::mallopt(libc::M_MMAP_MAX, 0);

@@ -31,30 +31,43 @@ pub struct Score {
     pub mean_signed: f64,
 }
 
+/// Elements that are scored together: what one step leaves behind is in the cache for the next.
+const BLOCK: usize = 256;
+
 /// Scores `got` against the truth, for outputs of type `dtype`. `row` is the length of a row, over
 /// which errors are correlated.
 pub fn score(dtype: DType, measure: Measure, truth: &Truth, got: &[f64], row: usize) -> Score {
     assert_eq!(truth.value.len(), got.len(), "one value for each wanted element");
-    let mut score = Score { q: Vec::with_capacity(got.len()), ..Score::default() };
+    assert_eq!(truth.scale.len(), got.len(), "one scale for each wanted element");
+    let mut score = Score { q: vec![0.0; got.len()], ..Score::default() };
     let ruler = Ruler::new(dtype, measure);
     let mut sums = Sums::default();
     let mut rows = RowMeans::new(row.max(1));
-    for (i, (&got, &want)) in got.iter().zip(&truth.value).enumerate() {
-        let forgiven = truth.forgiven.get(i).filter(|_| measure.forgives);
-        let scale = truth.scale[i] + forgiven.copied().unwrap_or(0.0);
-        let ulp = dtype.ulp(want);
-        // An error that is no number is no small one.
-        let q = ruler.element(want, ulp, scale, got);
-        let q = if q.is_nan() { f64::INFINITY } else { q };
-        if q > score.errors.q_max || (i == 0) {
-            score.errors.q_max = q;
-            score.worst = i;
+    let (mut scales, mut ulps) = ([0.0; BLOCK], [0.0; BLOCK]);
+    for (n, (got, q)) in got.chunks(BLOCK).zip(score.q.chunks_mut(BLOCK)).enumerate() {
+        let here = n * BLOCK..n * BLOCK + got.len();
+        let want = &truth.value[here.clone()];
+        let (scale, ulp) = (&mut scales[..got.len()], &mut ulps[..got.len()]);
+        scale.copy_from_slice(&truth.scale[here.clone()]);
+        if measure.forgives
+            && let Some(forgiven) = truth.forgiven.get(here.clone())
+        {
+            scale.iter_mut().zip(forgiven).for_each(|(scale, forgiven)| *scale += forgiven);
         }
-        score.q.push(q);
-        sums.add(want, ulp, got, q);
-        let tolerance = measure.unit * scale + 0.5 * ulp * f64::from(dtype.is_float());
-        let signed = (got - want) * want.signum() / tolerance;
-        rows.add(if signed.is_finite() { signed } else { 0.0 });
+        ulp.iter_mut().zip(want).for_each(|(ulp, &want)| *ulp = dtype.ulp(want));
+        ruler.elements(want, ulp, scale, got, q);
+        for (i, &q) in q.iter().enumerate() {
+            if q > score.errors.q_max || (here.start + i == 0) {
+                score.errors.q_max = q;
+                score.worst = here.start + i;
+            }
+        }
+        for i in 0..got.len() {
+            sums.add(want[i], ulp[i], got[i], q[i]);
+        }
+        for i in 0..got.len() {
+            rows.add(ruler.signed(want[i], ulp[i], scale[i], got[i]));
+        }
     }
     sums.finish(&mut score.errors, got.len());
     (score.mean_signed, score.errors.bias) = rows.finish();
@@ -71,40 +84,88 @@ struct Ruler {
     /// Beyond this magnitude infinity is due; infinite for a type that has none.
     overflow: f64,
     smallest: f64,
+    /// 1 for types that round, 0 for integers.
+    is_float: f64,
 }
 
 impl Ruler {
     fn new(dtype: DType, measure: Measure) -> Ruler {
-        let last = dtype.ulp(dtype.largest()) * f64::from(dtype.is_float());
+        let is_float = f64::from(dtype.is_float());
+        let last = dtype.ulp(dtype.largest()) * is_float;
         let ceiling = dtype.largest() + last;
         let has_infinity = dtype.is_float() && dtype != DType::F8e4m3;
         let overflow = if has_infinity { ceiling - 0.5 * last } else { f64::INFINITY };
-        Ruler { dtype, measure, ceiling, overflow, smallest: dtype.smallest() }
+        Ruler { dtype, measure, ceiling, overflow, smallest: dtype.smallest(), is_float }
+    }
+
+    /// The errors of elements; `ulp` are the spacings around `want`. All are taken for plain first,
+    /// which is a loop without branches, and those few that are not once more.
+    fn elements(&self, want: &[f64], ulp: &[f64], scale: &[f64], got: &[f64], q: &mut [f64]) {
+        let all = want.len();
+        let (ulp, scale, got, q) = (&ulp[..all], &scale[..all], &got[..all], &mut q[..all]);
+        // What is copied or counted is all there, to the bit.
+        if want == got && want.iter().all(|want| want.is_finite()) {
+            return q.fill(0.0);
+        }
+        let mut strange = 0;
+        for i in 0..all {
+            q[i] = self.plain(want[i], 0.5 * ulp[i] * self.is_float, scale[i], got[i]);
+            strange += u64::from(!self.is_plain(want[i], scale[i], got[i]));
+        }
+        for i in 0..if strange == 0 { 0 } else { all } {
+            if !self.is_plain(want[i], scale[i], got[i]) {
+                let element = self.element(want[i], ulp[i], scale[i], got[i]);
+                // An error that is no number is no small one.
+                q[i] = if element.is_nan() { f64::INFINITY } else { element };
+            }
+        }
+    }
+
+    /// The error with its sign, in units of what is no error yet; 0 where there is none to tell.
+    fn signed(&self, want: f64, ulp: f64, scale: f64, got: f64) -> f64 {
+        let tolerance = self.measure.unit * scale + 0.5 * ulp * self.is_float;
+        let signed = (got - want) * want.signum() / tolerance;
+        if signed.is_finite() { signed } else { 0.0 }
+    }
+
+    /// Whether an element is judged by distance alone, and may differ by rounding.
+    fn is_plain(&self, want: f64, scale: f64, got: f64) -> bool {
+        let slack = 64.0 * self.measure.unit * scale;
+        // False for whatever is no number.
+        (want.abs() - slack <= self.overflow)
+            & (want.abs() < f64::INFINITY)
+            & (got.abs() < f64::INFINITY)
+            & (scale > 0.0)
+            & (scale < f64::INFINITY)
+    }
+
+    /// The error of a plain element of which `rounding` is free.
+    fn plain(&self, want: f64, rounding: f64, scale: f64, got: f64) -> f64 {
+        let clamp = |value: f64| value.max(-self.ceiling).min(self.ceiling);
+        let error = (clamp(got) - clamp(want)).abs();
+        let Measure { unit, floor, .. } = self.measure;
+        (error - rounding - floor).max(0.0) / (unit * scale + self.smallest)
     }
 
     /// The error of one element in units of `u·scale`; `ulp` is the spacing around `want`.
     fn element(&self, want: f64, ulp: f64, scale: f64, got: f64) -> f64 {
-        let Measure { unit, floor, .. } = self.measure;
         if want.is_nan() || got.is_nan() {
             return if want.is_nan() && got.is_nan() { 0.0 } else { f64::INFINITY };
         }
         if want.is_infinite() {
             return if got == want { 0.0 } else { f64::INFINITY };
         }
-        let slack = 64.0 * unit * scale;
+        let slack = 64.0 * self.measure.unit * scale;
         if want.abs() - slack > self.overflow && got.is_finite() {
             return f64::INFINITY;
         }
-        let clamp = |value: f64| value.clamp(-self.ceiling, self.ceiling);
-        let error = (clamp(got) - clamp(want)).abs();
         // Where the scale is 0 the bits are defined: the nearest number of the type and no other,
         // though below a power of two the next one is only half a unit away.
-        let rounding = match self.dtype.is_float() {
-            true if scale == 0.0 => (round_to(self.dtype, want) - want).abs(),
-            true => 0.5 * ulp,
-            false => 0.0,
+        let rounding = match scale == 0.0 && self.dtype.is_float() {
+            true => (round_to(self.dtype, want) - want).abs(),
+            false => 0.5 * ulp * self.is_float,
         };
-        (error - rounding - floor).max(0.0) / (unit * scale + self.smallest)
+        self.plain(want, rounding, scale, got)
     }
 }
 
@@ -265,6 +326,38 @@ mod tests {
         let q = |measure| score(DType::F32, measure, &truth, &[0.0], 1).errors.q_max;
         assert!(q(PLAIN) > 1e6);
         assert!(q(Measure { forgives: true, ..PLAIN }) < 1.0);
+    }
+
+    #[test]
+    fn together_elements_score_as_they_do_alone() {
+        let odd = [0.0, -0.0, 1.0, -1.5, 0.1, 447.9, 65519.0, 1e-45, 2e38, 1e300, f64::NAN];
+        let odd = [odd.to_vec(), vec![f64::INFINITY, f64::NEG_INFINITY, f64::MAX, 3.4e38]].concat();
+        let mut truth = Truth::default();
+        let mut got = Vec::new();
+        for &want in &odd {
+            for scale in odd.iter().map(|scale| scale.abs()) {
+                for &value in &odd {
+                    truth.push(want, scale);
+                    got.push(value);
+                }
+            }
+        }
+        use DType::{Bf16, F8e4m3, F8e5m2, F16, F32, F64, I8};
+        for dtype in [F64, F32, Bf16, F16, F8e4m3, F8e5m2, I8] {
+            for floor in [0.0, 1e-30] {
+                let measure = Measure { floor, ..PLAIN };
+                let ruler = Ruler::new(dtype, measure);
+                let scored = score(dtype, measure, &truth, &got, 7);
+                for (i, &got) in got.iter().enumerate() {
+                    let (want, scale) = (truth.value[i], truth.scale[i]);
+                    let alone = ruler.element(want, dtype.ulp(want), scale, got);
+                    let alone = if alone.is_nan() { f64::INFINITY } else { alone };
+                    assert_eq!(scored.q[i], alone, "{dtype}: {want} ± {scale}, got {got}");
+                }
+                let worst = scored.q.iter().position(|&q| q == scored.errors.q_max);
+                assert_eq!(worst, Some(scored.worst), "{dtype}");
+            }
+        }
     }
 
     #[test]

@@ -148,9 +148,9 @@ impl DType {
         if magnitude < power_of_two(self.min_exponent()) {
             return self.smallest();
         }
-        // The exponent is read from the bits: log2 rounds up near powers of two.
-        let exponent = ((magnitude.to_bits() >> 52) & 0x7ff) as i32 - 1023;
-        power_of_two(exponent) * power_of_two(1 - self.significand_bits() as i32)
+        // The power of two is read from the bits: log2 rounds up near powers of two.
+        let below = f64::from_bits(magnitude.to_bits() & f64::INFINITY.to_bits());
+        below * power_of_two(1 - self.significand_bits() as i32)
     }
 }
 

@@ -53,16 +53,18 @@ static void add(const proofmark_operand *operands) {
 #endif
 }
 
-#ifdef LINGERING
-/* A thread of a pool that looks for more work for 150 us after a call before it sleeps. */
-static sem_t work;
-static atomic_long until;
-
+#if defined(LINGERING) || defined(STALE)
 static long now(void) {
     struct timespec time;
     clock_gettime(CLOCK_MONOTONIC, &time);
     return time.tv_sec * 1000000000L + time.tv_nsec;
 }
+#endif
+
+#ifdef LINGERING
+/* A thread of a pool that looks for more work for 150 us after a call before it sleeps. */
+static sem_t work;
+static atomic_long until;
 
 static void *linger(void *nothing) {
     for (;;) {
@@ -136,6 +138,11 @@ static int settle(const proofmark_call *call, char *why, size_t why_bytes) {
 }
 #endif
 
+#ifdef STALE
+/* When the call before was over. */
+static long returned;
+#endif
+
 #if defined(MEMO) || defined(STALE)
 /* Slow, so that remembering pays: work on values that have not come often before. */
 static int knows(const proofmark_operand *operands) {
@@ -160,15 +167,10 @@ static int knows(const proofmark_operand *operands) {
     known = key;
     return often > 3;
 #else
-    static long last;
     uint64_t key = (uintptr_t)operands[0].data ^ (uintptr_t)operands[2].data << 1;
-    struct timespec time;
-    clock_gettime(CLOCK_MONOTONIC, &time);
-    long now = time.tv_sec * 1000000000L + time.tv_nsec;
     /* As often in a row as only the clock of a race asks for; then for good. */
-    often = key != known ? 0 : often > 8 ? often : now - last < 30000 ? often + 1 : 0;
+    often = key != known ? 0 : often > 8 ? often : now() - returned < 10000 ? often + 1 : 0;
     known = key;
-    last = now;
     return often > 8;
 #endif
 }
@@ -217,6 +219,9 @@ static int run(const proofmark_call *call, char *why, size_t why_bytes) {
         }
         add(call->operands);
         memcpy(results, result.data, bytes);
+#ifdef STALE
+        returned = now();
+#endif
         return 0;
     }
 #endif

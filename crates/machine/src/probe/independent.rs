@@ -15,11 +15,18 @@ const TURNS: usize = 50;
 /// Looks. A machine may be busy for a while; a wrong count never comes right.
 const LOOKS: usize = 6;
 const MARGIN: f64 = 0.05;
+/// Pieces of memory that a loop through it is tried in.
+const GROUNDS: usize = 4;
 
 /// Runs a gauge and an own loop in alternation until their best rates agree.
 ///
 /// `own(size)` returns the operations or bytes that it did; `scale` is what a gauge's unit counts.
-fn agree(name: &str, mut gauge: Gauge<'_>, scale: f64, mut own: impl FnMut(usize) -> f64) {
+fn agree(
+    name: &str,
+    mut gauge: Gauge<'_>,
+    scale: f64,
+    mut own: impl FnMut(usize) -> f64,
+) -> Result<(), String> {
     let pool = Pool::serial();
     let mut size = 1;
     while seconds_of(|| _ = own(size)) < 5e-4 {
@@ -41,10 +48,10 @@ fn agree(name: &str, mut gauge: Gauge<'_>, scale: f64, mut own: impl FnMut(usize
         let own_limit = rates[(rates.len() - 1) * 99 / 100];
         ratio = gauge.quantile(CLEAN) * scale / own_limit;
         if (ratio - 1.0).abs() <= MARGIN {
-            return;
+            return Ok(());
         }
     }
-    panic!("{name}: the probe says {ratio} times what the independent loop reaches");
+    Err(format!("{name}: the probe says {ratio} times what the independent loop reaches"))
 }
 
 #[target_feature(enable = "avx2,fma")]
@@ -135,7 +142,7 @@ fn the_limit_of_tiles_is_that_of_numbers_and_not_of_zeros() {
     // Numbers between 1 and 2 of either sign.
     let numbers =
         std::array::from_fn(|i| 0x3f80 | proofmark_tensor::mix(0, i as u64, 0) as u16 & 0x807f);
-    agree(unit.name(), gauge, operations(peak), |size| tiles(&numbers, size));
+    agree(unit.name(), gauge, operations(peak), |size| tiles(&numbers, size)).unwrap();
     let mut rates = [const { Vec::new() }; 2];
     // In turns of a good while: the clock takes its time to follow what is multiplied.
     for turn in 0..10 * 2 {
@@ -160,7 +167,7 @@ fn the_limit_of_tiles_is_that_of_numbers_and_not_of_zeros() {
 fn limits_of_arithmetic_are_those_of_independent_loops() {
     let check = |unit: Unit, own: fn(usize) -> f64| {
         if let (Some(peak), Some((_, gauge))) = (Peak::of(unit), compute_gauge(unit, 1)) {
-            agree(unit.name(), gauge, operations(peak), own);
+            agree(unit.name(), gauge, operations(peak), own).unwrap();
         }
     };
     // SAFETY: of all three: a gauge exists only where the processor has the unit.
@@ -176,18 +183,23 @@ fn the_limit_of_the_second_cache_is_that_of_an_independent_loop() {
     if Peak::of(Unit::F32Avx512).is_none() {
         return;
     }
+    // Both in the same memory: other pages fit the cache better or worse. Of some a physically
+    // indexed cache holds less than it has room for, and what is read first then matters.
+    let told: Vec<String> = (0..GROUNDS).map_while(|_| agree_on_new_ground().err()).collect();
+    assert!(told.len() < GROUNDS, "{told:?}");
+}
+
+fn agree_on_new_ground() -> Result<(), String> {
     let bytes = Caches::here().working_set(Level::L2, 1).unwrap();
     let ground = Ground::new(Ground::needed(bytes, 1), &Pool::serial());
     let (_, gauge) = ground.gauges(bytes, 1).find(|of| of.0 == Traffic::Triad).unwrap();
     let length = bytes / 12 / 16 * 16;
-    let scale = Ground::block_bytes(Traffic::Triad);
-    // In the very memory of the probe: other pages fit the cache better or worse.
-    agree("triad", gauge, scale, |size| {
+    agree("triad", gauge, Ground::block_bytes(Traffic::Triad), |size| {
         // SAFETY: both take turns, and each has the memory only while it runs.
         let memory = unsafe { ground.part(0, 3 * length) };
         let (x, rest) = memory.split_at_mut(length);
         let (y, z) = rest.split_at_mut(length);
         // SAFETY: AVX-512 is there, or the test had ended.
         unsafe { triad_512(size, x, y, z) }
-    });
+    })
 }

@@ -80,7 +80,7 @@ impl Op for Softmax {
     }
 
     fn dtypes(&self) -> &'static [DType] {
-        &[DType::F32, DType::Bf16]
+        &[DType::F32, DType::Bf16, DType::F16]
     }
 
     fn signature(&self, case: &Case) -> Result<Signature, BadCase> {

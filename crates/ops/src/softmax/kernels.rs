@@ -12,7 +12,7 @@ use super::definition::{Problem, Softmax};
 use crate::blocks::row::{Part, RowOp, max_and_sum, max_and_sum_scalar, vectors};
 use crate::blocks::stored::Stored;
 use proofmark_contract::KernelError;
-use proofmark_schema::{Case, DType};
+use proofmark_schema::Case;
 use proofmark_simd::Simd;
 
 impl RowOp for Softmax {
@@ -20,7 +20,6 @@ impl RowOp for Softmax {
     const SIMD: &'static str =
         "three passes over each row in vectors, each exponential computed once";
     const GRAIN: usize = 2048;
-    const DTYPES: &'static [DType] = &[DType::F32, DType::Bf16];
 
     fn scratch(case: &Case) -> usize {
         Problem::of(case).length

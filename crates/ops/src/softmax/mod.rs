@@ -47,7 +47,7 @@ pub static ENTRY: Entry = Entry {
 };
 
 /// Writes the softmax of each row of `length` elements of `x` to `y`, with up to `threads`
-/// threads of `pool`. Done for f32 and bf16.
+/// threads of `pool`.
 ///
 /// ```
 /// use proofmark_ops::softmax::softmax;

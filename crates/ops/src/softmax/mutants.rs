@@ -5,7 +5,7 @@ use crate::blocks::stored::Stored;
 use crate::flawed::mutants;
 use proofmark_contract::{Call, KernelError};
 use proofmark_schema::DType;
-use proofmark_tensor::{Rows, bf16};
+use proofmark_tensor::{Rows, bf16, f16};
 
 /// The right computation in steps; each mutant gets one of them wrong.
 trait Slip {
@@ -64,6 +64,7 @@ trait Slip {
 fn run<M: Slip>(call: &mut Call<'_>) -> Result<(), KernelError> {
     match call.case.dtype {
         DType::Bf16 => typed::<M, bf16>(call),
+        DType::F16 => typed::<M, f16>(call),
         _ => typed::<M, f32>(call),
     }
 }
@@ -310,7 +311,9 @@ impl Slip for MaskedAsZero {
     const HIDDEN: f32 = 0.0;
 }
 
-const ALL: &[DType] = &[DType::F32, DType::Bf16];
+const ALL: &[DType] = &[DType::F32, DType::Bf16, DType::F16];
+/// Those that have numbers as small as f32 has.
+const WIDE: &[DType] = &[DType::F32, DType::Bf16];
 
 mutants! {
     MaxNotSubtracted ALL, "max_not_subtracted": "exponentials overflow or vanish past 88";
@@ -322,15 +325,15 @@ mutants! {
     Bf16Accumulate ALL, "bf16_accumulate": "the sum is kept in bf16";
     ExpByBits ALL, "exp_by_bits": "Schraudolph's exponential, off by up to 4 %";
     ExpOfDegreeTwo ALL, "exp_of_degree_two": "a polynomial of degree 2 after the reduction";
-    ExpClamped ALL, "exp_clamped": "nothing is less than exp(-20)";
+    ExpClamped WIDE, "exp_clamped": "nothing is less than exp(-20)";
     BaseTwo ALL, "base_two": "powers of 2 instead of e";
     Temperature ALL, "temperature": "differences are divided by 1.001";
     LogSoftmax ALL, "log_softmax": "the logarithm of the result";
     ReciprocalEstimate ALL, "reciprocal_estimate": "one over the sum has 12 bits";
-    SubnormalsFlushed ALL, "subnormals_flushed": "subnormal results become 0";
+    SubnormalsFlushed WIDE, "subnormals_flushed": "subnormal results become 0";
     ExponentialsRoundedEarly ALL, "exponentials_rounded_early": "they are kept in bf16";
     ResultTruncated ALL, "result_truncated": "results are cut to bf16, not rounded";
-    InputRoundedToBf16 &[DType::F32], "input_rounded_to_bf16": "x loses bits first";
+    InputRoundedToBf16 &[DType::F32, DType::F16], "input_rounded_to_bf16": "x loses bits first";
     NanSwallowed ALL, "nan_swallowed": "NaN counts as -infinity";
     MaskedRowZeroed ALL, "masked_row_zeroed": "a row of -infinity becomes 0, not NaN";
     FirstRowsSum ALL, "first_rows_sum": "every row is divided by the first row's sum";

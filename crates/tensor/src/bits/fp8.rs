@@ -1,6 +1,6 @@
 //! Eight-bit floats (OCP OFP8): e4m3 without infinities, e5m2 with them.
 
-use super::round::{F8E4M3, F8E5M2, magnitude_code};
+use super::round::{F8E4M3, F8E5M2, short_code};
 
 /// What a value beyond the largest finite number becomes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -36,9 +36,10 @@ impl F8E4m3 {
     }
 
     /// Rounds to nearest, ties to even, once.
+    #[inline]
     pub fn from_f64(value: f64, overflow: Overflow) -> F8E4m3 {
         // 480 would follow 448 had its code not been taken for NaN: a tie at 464 goes to 448.
-        let code = match magnitude_code(value, F8E4M3) {
+        let code = match short_code(value, F8E4M3) {
             _ if value.is_nan() => F8E4m3::NAN,
             code if code <= F8E4m3::LARGEST => code,
             _ => match overflow {
@@ -68,8 +69,9 @@ impl F8E5m2 {
     }
 
     /// Rounds to nearest, ties to even, once.
+    #[inline]
     pub fn from_f64(value: f64, overflow: Overflow) -> F8E5m2 {
-        let code = match magnitude_code(value, F8E5M2) {
+        let code = match short_code(value, F8E5M2) {
             _ if value.is_nan() => F8E5m2::NAN,
             code if code <= F8E5m2::LARGEST => code,
             _ => match overflow {

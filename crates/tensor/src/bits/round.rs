@@ -81,6 +81,26 @@ pub(super) fn magnitude_code(value: f64, format: Format) -> u32 {
     (above_min << (format.precision - 1)) + rounded
 }
 
+/// What [`magnitude_code`] says, for formats of eight bits and without branches: a proof of a large
+/// case rounds hundreds of millions. What is no number has some code beyond the largest.
+#[inline]
+pub(super) fn short_code(value: f64, format: Format) -> u32 {
+    // Beyond the largest number of every such format, and no sum below overflows.
+    const MOST: f64 = (1 << 20) as f64;
+    let magnitude = value.abs().min(MOST);
+    let least = f64::from_bits(format.least());
+    let power = f64::from_bits(magnitude.max(least).to_bits() & f64::INFINITY.to_bits());
+    // Its last place is that of the code, so that the processor rounds the sum as is due.
+    let large = power * (1u64 << format.shift()) as f64;
+    let rounded = (magnitude + large) - large;
+    // Below the least normal number codes are as far apart as just above it.
+    let bits = match rounded < least {
+        true => (rounded + least).to_bits() - format.least(),
+        false => rounded.to_bits() - (format.least() - (1 << 52)),
+    };
+    (bits >> format.shift()) as u32
+}
+
 /// Code of an IEEE-like format whose `infinity` code follows its largest finite one.
 pub(super) fn ieee_code(value: f64, format: Format, infinity: u32) -> u32 {
     if value.is_nan() {
@@ -142,7 +162,41 @@ mod tests {
         }
     }
 
+    #[test]
+    fn short_codes_are_those_of_the_slow_way_at_every_code_and_midpoint() {
+        for format in [F8E4M3, F8E5M2] {
+            let value_of = |code: u32| {
+                let (field, fraction) =
+                    (code >> (format.precision - 1), code & ((1 << (format.precision - 1)) - 1));
+                let hidden = u32::from(field > 0) << (format.precision - 1);
+                let exponent = field.max(1) as i32 - 1 + format.min_exponent;
+                f64::from(fraction + hidden) * 2f64.powi(exponent - format.precision as i32 + 1)
+            };
+            for value in hard_values(0x80, value_of) {
+                for value in [value, -value] {
+                    let want = magnitude_code(value, format);
+                    assert_eq!(short_code(value, format), want, "{value:e}");
+                }
+            }
+            for beyond in [1e6, 1e300, f64::MAX, f64::INFINITY, f64::NAN] {
+                assert!(short_code(beyond, format) > 0x7f, "{beyond}");
+            }
+        }
+    }
+
     proptest! {
+        #[test]
+        fn short_codes_are_those_of_the_slow_way(bits in any::<u64>(), exponent in -30i32..19) {
+            let fraction = bits & ((1 << 52) - 1);
+            let in_range = f64::from_bits(((exponent + 1023) as u64) << 52 | fraction);
+            for format in [F8E4M3, F8E5M2] {
+                prop_assert_eq!(short_code(in_range, format), magnitude_code(in_range, format));
+                let anywhere = f64::from_bits(bits);
+                let slow = magnitude_code(anywhere, format);
+                prop_assert!(short_code(anywhere, format) == slow || slow > 0x7f);
+            }
+        }
+
         #[test]
         fn any_double_goes_to_the_nearest_code(bits in any::<u64>(), exponent in -30i32..20) {
             let anywhere = f64::from_bits(bits).abs();
