@@ -53,14 +53,13 @@ impl<'a> Admission<'a> {
         case: &Case,
         field: &[(&ContenderId, usize)],
     ) -> Vec<Result<Proven<'a>, Box<Proof>>> {
-        let results = run_all(field, proofs_at_once(entry, case), |&(who, threads)| {
-            self.examine(entry, case, who, threads)
-        });
+        let most = proofs_at_once(entry, case);
+        let results = run_all(field, most, |&arm| self.examine(entry, case, arm));
         give_back_memory();
         results
     }
 
-    /// Certifies a contender on its op's portfolio, unless that is done, and proves the case.
+    /// Admits one contender.
     ///
     /// # Errors
     /// The proof with its refusal.
@@ -71,17 +70,17 @@ impl<'a> Admission<'a> {
         who: &ContenderId,
         threads: usize,
     ) -> Result<Proven<'a>, Box<Proof>> {
-        let proven = self.examine(entry, case, who, threads);
+        let proven = self.examine(entry, case, (who, threads));
         give_back_memory();
         proven
     }
 
+    /// Certifies a contender on its op's portfolio, unless that is done, and proves the case.
     fn examine(
         &self,
         entry: &'static Entry,
         case: &Case,
-        who: &ContenderId,
-        threads: usize,
+        (who, threads): (&ContenderId, usize),
     ) -> Result<Proven<'a>, Box<Proof>> {
         let siblings = Roster::new("native/*@*", self.cap).siblings(entry, who);
         let rules = |depth: Depth| rules(self.seed, threads, siblings.clone(), depth);
