@@ -10,6 +10,7 @@ mod kernels;
 mod leaks;
 mod leftovers;
 mod limits;
+mod mistrust;
 mod stage;
 mod states;
 
@@ -98,6 +99,7 @@ fn all_trials() -> Vec<Trial> {
         leaks::a_changed_rounding_state_is_a_leak,
         leaks::an_unbalanced_x87_stack_is_a_leak,
         leaks::a_leak_of_one_call_is_seen_when_each_is_checked,
+        mistrust::a_limit_too_loose_for_its_data_is_mistrusted,
         leftovers::a_forked_child_ends_with_its_worker,
         leftovers::a_thread_left_running_ends_with_its_worker,
         leftovers::a_worker_holds_nothing_but_its_socket,
