@@ -80,8 +80,8 @@ impl Peer for OneDnn {
             "dequantize_int8" if has_short_group(case) => {
                 return refused("it broadcasts scales over whole groups only");
             }
-            "softmax" if case.dtype == DType::Bf16 => {
-                return refused("it rounds exponentials to bf16 before it divides by their sum");
+            "softmax" if case.dtype != DType::F32 => {
+                return refused("it rounds exponentials before it divides by their sum");
             }
             _ => {}
         }
@@ -286,6 +286,7 @@ mod tests {
         assert!(refused("matmul_int8:i8[m=5,n=9,k=0]").contains("no terms"));
         assert_eq!(refused("matmul_int8:i8[m=5,n=9,k=0;out=i32]"), "");
         assert!(refused("softmax:bf16[d=8]").contains("before it divides"));
+        assert!(refused("softmax:f16[d=8]").contains("before it divides"));
         assert_eq!(refused("softmax:f32[d=8]"), "");
     }
 

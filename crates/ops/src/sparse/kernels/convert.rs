@@ -1,25 +1,29 @@
 //! The kernels of conversions: places counted, entries put where they belong.
 //!
 //! Idea: to rows, entries are counted by row, put there with their column and number in one word,
-//! and each row's words are sorted, so that entries of one place keep their order; sorting, which
-//! takes most of the time, is shared out by rows. From rows, the number of each row is repeated.
-//! 8 bytes of scratch memory an entry, and 4 a row.
+//! and each row's words are sorted, so that entries of one place keep their order. Each thread
+//! counts and puts a range of the entries, with counts of its own, and sorts as many entries'
+//! rows. From rows, the number of each row is repeated. 8 bytes of scratch memory an entry, and 4
+//! a row for each thread.
 
 use super::csr::Csr;
 use super::{no_matrix, of_row};
 use crate::blocks::made::Made;
 use crate::blocks::scratch::elements_mut;
 use crate::sparse::convert::Conversion;
+use crate::sparse::structure::Structure;
 use proofmark_contract::{Call, Kernel, KernelError};
 use proofmark_schema::{Case, Isa};
-use proofmark_tensor::{Element, RowsMut, SharedRows, split};
+use proofmark_tensor::{Element, Pool, RowsMut, SharedRows, split};
 use std::ops::Range;
+use std::sync::atomic::AtomicBool;
+use std::sync::atomic::Ordering::Relaxed;
 
 /// The kernels of `coo_to_csr`, best first.
 pub(crate) static TO_CSR: &[&dyn Kernel] = &[
     &Made {
         workspace,
-        ..Made::parallel("entries counted and put in rows, which threads sort", |call| {
+        ..Made::parallel("entries counted, put in rows and sorted by all threads", |call| {
             to_csr(call, call.threads)
         })
         .exact()
@@ -45,9 +49,14 @@ pub(crate) static TO_COO: &[&dyn Kernel] = &[
 /// Entries that are worth a thread.
 const GRAIN: usize = 16_384;
 
-fn workspace(case: &Case, _: Isa, _: usize) -> usize {
+/// How many threads share the entries.
+fn parts(entries: usize, threads: usize) -> usize {
+    threads.min(entries / GRAIN).max(1)
+}
+
+fn workspace(case: &Case, _: Isa, threads: usize) -> usize {
     let matrix = Conversion::of(case).matrix;
-    8 * matrix.entries() + 4 * (matrix.rows + 1)
+    8 * matrix.entries() + 4 * matrix.rows * parts(matrix.entries(), threads)
 }
 
 /// A handle on a slice, of which threads take ranges.
@@ -70,6 +79,68 @@ unsafe fn part<'a, T: Element>(slice: &SharedRows<'a, T>, range: Range<usize>) -
     unsafe { std::slice::from_raw_parts_mut(slice.as_mut_ptr().add(range.start), range.len()) }
 }
 
+/// Entries in no order, and how many threads share them.
+struct Coo<'a> {
+    rows: &'a [i32],
+    columns: &'a [i32],
+    parts: usize,
+}
+
+impl Coo<'_> {
+    /// The number, row and column of each entry of a part.
+    fn part(&self, index: usize) -> impl Iterator<Item = (usize, i32, i32)> {
+        let range = split(self.rows.len(), self.parts, index, 1);
+        let places = self.rows[range.clone()].iter().zip(&self.columns[range.clone()]);
+        range.zip(places).map(|(entry, (&row, &column))| (entry, row, column))
+    }
+
+    /// Counts the entries of each row for each part, which has `counts` of its own.
+    fn count(
+        &self,
+        matrix: &Structure,
+        counts: &mut [i32],
+        pool: &Pool,
+    ) -> Result<(), KernelError> {
+        let outside = AtomicBool::new(false);
+        // SAFETY: the counts are used through the handle alone.
+        let counts = unsafe { shared(counts) };
+        pool.run(self.parts, &|index| {
+            // SAFETY: the counts of different parts do not meet.
+            let counts = unsafe { part(&counts, index * matrix.rows..(index + 1) * matrix.rows) };
+            counts.fill(0);
+            for (_, row, column) in self.part(index) {
+                // A negative one becomes large.
+                match counts.get_mut(row as usize) {
+                    Some(count) if (column as usize) < matrix.cols => *count += 1,
+                    _ => return outside.store(true, Relaxed),
+                }
+            }
+        });
+        if outside.into_inner() { Err(no_matrix()) } else { Ok(()) }
+    }
+
+    /// Puts a word for each entry, its column and number, where its part's `next` of its row is.
+    ///
+    /// # Safety
+    /// Each part's places, from its `next` of a row on, are within `words`, as many as the part has
+    /// entries of the row, and no other's.
+    unsafe fn put(&self, rows: usize, next: &mut [i32], words: &mut [i64], pool: &Pool) {
+        // SAFETY: both are used through their handles alone.
+        let (next, words) = unsafe { (shared(next), shared(words)) };
+        pool.run(self.parts, &|index| {
+            // SAFETY: the places of different parts do not meet.
+            let next = unsafe { part(&next, index * rows..(index + 1) * rows) };
+            for (entry, row, column) in self.part(index) {
+                let at = &mut next[row as usize];
+                // SAFETY: a place of this part's own, as the caller vouches.
+                let word = unsafe { part(&words, *at as usize..*at as usize + 1) };
+                word[0] = i64::from(column) << 32 | entry as i64;
+                *at += 1;
+            }
+        });
+    }
+}
+
 fn to_csr(call: &mut Call<'_>, threads: usize) -> Result<(), KernelError> {
     let matrix = Conversion::of(call.case).matrix;
     let (rows, columns) = (call.inputs[0].slice::<i32>()?, call.inputs[1].slice::<i32>()?);
@@ -77,26 +148,24 @@ fn to_csr(call: &mut Call<'_>, threads: usize) -> Result<(), KernelError> {
     let [pointers, to_columns, to_values] = call.outputs else { return Err(no_matrix()) };
     let pointers = pointers.slice_mut::<i32>()?;
     let entries = values.len();
+    let parts = parts(entries, threads);
     let words = elements_mut::<i64>(call.workspace, entries, "the workspace")?.len() * 8;
-    let (words, next) = call.workspace.split_at_mut(words);
+    let (words, counts) = call.workspace.split_at_mut(words);
     let words = elements_mut::<i64>(words, entries, "the workspace")?;
-    let next = elements_mut::<i32>(next, matrix.rows, "the workspace")?;
-    pointers.fill(0);
-    for &row in rows {
-        let row = usize::try_from(row).map_err(|_| no_matrix())?;
-        *pointers.get_mut(row + 1).ok_or_else(no_matrix)? += 1;
-    }
-    (1..pointers.len()).for_each(|row| pointers[row] += pointers[row - 1]);
-    next.copy_from_slice(&pointers[..matrix.rows]);
-    for (entry, (&row, &column)) in rows.iter().zip(columns).enumerate() {
-        if column as usize >= matrix.cols {
-            return Err(no_matrix());
+    let counts = elements_mut::<i32>(counts, parts * matrix.rows, "the workspace")?;
+    let coo = Coo { rows, columns, parts };
+    coo.count(&matrix, counts, call.pool)?;
+    let mut place = 0;
+    for row in 0..matrix.rows {
+        pointers[row] = place;
+        for count in counts[row..].iter_mut().step_by(matrix.rows) {
+            // A count becomes the place of the first that it counted.
+            (*count, place) = (place, place + *count);
         }
-        let at = &mut next[row as usize];
-        words[*at as usize] = i64::from(column) << 32 | entry as i64;
-        *at += 1;
     }
-    let parts = threads.min(entries / GRAIN).max(1);
+    pointers[matrix.rows] = place;
+    // SAFETY: the places were just made of the counts of the same entries.
+    unsafe { coo.put(matrix.rows, counts, words, call.pool) };
     // SAFETY: all three are used through their handles from here on.
     let (words, to_columns, to_values) = unsafe {
         let (to_columns, to_values) = (to_columns.slice_mut()?, to_values.slice_mut()?);
@@ -139,7 +208,7 @@ fn to_coo(call: &mut Call<'_>, threads: usize) -> Result<(), KernelError> {
         let slices = (rows.slice_mut()?, to_columns.slice_mut()?, to_values.slice_mut()?);
         (shared::<i32>(slices.0), shared::<i32>(slices.1), shared::<f32>(slices.2))
     };
-    let parts = threads.min(entries / GRAIN).max(1);
+    let parts = parts(entries, threads);
     call.pool.run(parts, &|index| {
         let range = split(entries, parts, index, 1);
         // SAFETY: the ranges of different indices do not meet.
