@@ -30,7 +30,18 @@ impl Default for Limits {
     }
 }
 
+/// Operations a second that nobody is too slow with: a plain loop makes some ten times as many,
+/// and with subnormal numbers as many.
+const SLOW_RATE: f64 = 2e8;
+
 impl Limits {
+    /// These limits where a call has so many operations: a large case without vectors takes
+    /// minutes, and nobody hangs who does that.
+    pub(crate) fn for_calls_of(self, operations: u64) -> Limits {
+        let more = Duration::from_secs_f64(operations as f64 / SLOW_RATE);
+        Limits { cpu: self.cpu + more, wall: self.wall + 3 * more, ..self }
+    }
+
     /// These limits for the loading of a library that is not ours: it may read gigabytes from a
     /// disk and run compilers, whose time is not its own.
     pub(crate) fn patient(self) -> Limits {
@@ -66,6 +77,16 @@ mod tests {
         assert_eq!(status_bytes(text, "VmHWM:"), Some(812 * 1024));
         assert_eq!(status_bytes(text, "VmRSS:"), None);
         assert_eq!(status_bytes(text, "Threads:"), None);
+    }
+
+    #[test]
+    fn a_call_of_many_operations_has_time_for_them() {
+        let limits = Limits::default();
+        assert_eq!(limits.for_calls_of(0), limits);
+        let more = limits.for_calls_of(34_359_738_368);
+        let (cpu, wall) = (more.cpu.as_secs(), more.wall.as_secs());
+        assert!((180..240).contains(&cpu) && wall > 2 * cpu, "{cpu} s, {wall} s on the wall");
+        assert_eq!(more.silence, limits.silence, "who uses no processor time hangs all the same");
     }
 
     #[test]

@@ -32,6 +32,8 @@ pub struct Spawn {
     pub layout: Option<FixedLayout>,
     /// How often a second of its processor time it notes where it is; none: never.
     pub sampled_hertz: Option<u64>,
+    /// Operations of the longest call, for which it is given time beyond its limits.
+    pub operations: u64,
 }
 
 /// An address space that is the same for every worker started with it (and the same environment).
@@ -101,7 +103,8 @@ impl Arena {
         drop(control);
         let process = Process::new(Pid::from_child(&child))
             .map_err(|error| Fault::world("watching a worker", error))?;
-        Worker::greet(process, channel, output, self.limits, options.sampled_hertz)
+        let limits = self.limits.for_calls_of(options.operations);
+        Worker::greet(process, channel, output, limits, options.sampled_hertz)
     }
 
     #[expect(clippy::disallowed_methods, reason = "this is the place that starts workers")]

@@ -198,7 +198,8 @@ impl Worker {
                     .ok_or_else(|| Fault::World("a copy without a number".to_owned()))?;
                 let process =
                     Process::new(pid).map_err(|error| Fault::world("watching a worker", error))?;
-                Worker::greet(process, channel, output, self.limits, options.sampled_hertz)
+                let limits = self.limits.for_calls_of(options.operations);
+                Worker::greet(process, channel, output, limits, options.sampled_hertz)
             }
             other => Err(self.broken(&other)),
         }

@@ -82,16 +82,17 @@ impl<'a> Admission<'a> {
         case: &Case,
         (who, threads): (&ContenderId, usize),
     ) -> Result<Proven<'a>, Box<Proof>> {
-        let siblings = Roster::new("native/*@*", self.cap).siblings(entry, who);
-        let rules = |depth: Depth| rules(self.seed, threads, siblings.clone(), depth);
+        let siblings = |case| Roster::new("native/*@*", self.cap).siblings(entry, who, case);
+        let rules = |case, depth| rules(self.seed, threads, siblings(case), depth);
         let key = (entry.op.name(), who.clone(), case.dtype, threads);
         let known = self.certificates().get(&key).cloned();
         let certificate = known.unwrap_or_else(|| {
-            let made = Arc::new(self.certify(entry, case.dtype, who, &rules(Depth::Full)));
+            let made = Arc::new(self.certify(entry, case.dtype, who, &rules(None, Depth::Full)));
             self.certificates().insert(key, Arc::clone(&made));
             made
         });
-        let proven = certificate.prove(self.arena, entry.op, case, &rules(depth_for(entry, case)));
+        let rules = rules(Some(case), depth_for(entry, case));
+        let proven = certificate.prove(self.arena, entry.op, case, &rules);
         if let Err(proof) = &proven {
             let (what, outcome) = (format!("{case} {who}"), proof.outcome);
             self.listener.hear(&Event::Judged { what, outcome });

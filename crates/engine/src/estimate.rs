@@ -77,7 +77,7 @@ fn estimate(plan: &Plan) -> Estimate {
 /// Seconds of the examination of a case.
 fn proof(entry: &'static Entry, case: &Case, who: &ContenderId, item: &Item, depth: Depth) -> f64 {
     // Which paths the processor has makes no plan another: the scalar one is the slowest sibling.
-    let siblings = Roster::new("native/*@*", Isa::Scalar).siblings(entry, who);
+    let siblings = Roster::new("native/*@*", Isa::Scalar).siblings(entry, who, Some(case));
     let others = siblings.iter().map(|other| call_ns(entry, case, other, item.threads));
     let others: f64 = others.sum();
     // Any seed: it draws places, not how many.

@@ -98,7 +98,7 @@ pub fn prove(
         if is_stopped.load(Ordering::Relaxed) {
             return None;
         }
-        let siblings = roster.siblings(entry, who);
+        let siblings = roster.siblings(entry, who, None);
         let rules = rules(request.seed, request.threads, siblings, Depth::Full);
         let certified = certify_one(arena, entry, who, *dtype, &rules);
         let kept = book.keep(&certified);
@@ -201,7 +201,7 @@ pub fn reproduce(
     check_case(entry.op, &case)
         .map_err(|reason| EngineError::Case { case: case.to_string(), reason })?;
     crate::room::check_room(entry, &case, proofmark_machine::load().available_bytes)?;
-    let siblings = Roster::new("*@*", cap).siblings(entry, who);
+    let siblings = Roster::new("*@*", cap).siblings(entry, who, Some(&case));
     let depth = crate::admit::depth_for(entry, &case);
     let rules = rules(seed, threads, siblings, depth);
     let (proof, _) = Examiner::new(arena, entry.op, who.clone(), rules).examine(&case);

@@ -189,7 +189,7 @@ impl Roster {
             let is_named = self.patterns.iter().any(|pattern| {
                 pattern.split('@').next() == Some(&format!("native/{}", kernel.name()))
             });
-            if isa == Isa::Scalar && !is_named && entry.op.work(case).flops > SCALAR_FLOPS {
+            if !is_named && takes_seconds(entry, case, isa) {
                 let reason = format!("it would take seconds a call: name native/{}", kernel.name());
                 absent.push((id, reason));
                 continue;
@@ -209,15 +209,22 @@ impl Roster {
         (field, absent)
     }
 
-    /// The other paths of a kernel, for its reproducibility class.
-    pub fn siblings(&self, entry: &'static Entry, who: &ContenderId) -> Vec<ContenderId> {
+    /// The other paths of a kernel, for its reproducibility class; on a large case without the
+    /// one that would take seconds a call, with which the op's own cases are compared.
+    pub fn siblings(
+        &self,
+        entry: &'static Entry,
+        who: &ContenderId,
+        case: Option<&Case>,
+    ) -> Vec<ContenderId> {
         if who.family != Family::Native {
             return Vec::new();
         }
         let Some(kernel) = entry.kernel(&who.name) else { return Vec::new() };
+        let is_quick = |isa: &Isa| case.is_none_or(|case| !takes_seconds(entry, case, *isa));
         self.paths(kernel)
             .into_iter()
-            .filter(|isa| Some(*isa) != who.isa)
+            .filter(|isa| Some(*isa) != who.isa && is_quick(isa))
             .map(|isa| ContenderId::native(kernel.name(), isa))
             .collect()
     }
@@ -239,6 +246,11 @@ impl Roster {
     }
 }
 
+/// Whether a call on a path without vectors is more than anybody who did not ask for it waits for.
+fn takes_seconds(entry: &Entry, case: &Case, isa: Isa) -> bool {
+    isa == Isa::Scalar && entry.op.work(case).flops > SCALAR_FLOPS
+}
+
 /// The id of a peer.
 fn peer_id(peer: &dyn Peer) -> ContenderId {
     ContenderId::peer(peer.name())
@@ -247,10 +259,24 @@ fn peer_id(peer: &dyn Peer) -> ContenderId {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::find_op;
 
     #[test]
     fn a_cap_that_does_not_exist_is_refused() {
         assert!(isa_cap(Some("sse9")).is_err());
         assert_eq!(isa_cap(Some("scalar")).unwrap(), Isa::Scalar);
+    }
+    #[test]
+    fn a_large_case_is_not_compared_with_a_path_that_would_take_seconds_a_call() {
+        let entry = find_op("matmul_fp8_block").unwrap();
+        let who = ContenderId::native("simd", Isa::Avx512);
+        let siblings = |case: Option<&str>| {
+            let case = case.map(|case| case.parse().unwrap());
+            Roster::new("native/*@*", Isa::Scalar).siblings(entry, &who, case.as_ref())
+        };
+        let scalar = [ContenderId::native("simd", Isa::Scalar)];
+        assert_eq!(siblings(None), scalar);
+        assert_eq!(siblings(Some("matmul_fp8_block:bf16[m=64,n=64,k=64;block=128]")), scalar);
+        assert_eq!(siblings(Some("matmul_fp8_block:bf16[m=2048,n=2048,k=4096;block=128]")), []);
     }
 }

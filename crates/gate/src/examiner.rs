@@ -69,8 +69,8 @@ impl<'a> Examiner<'a> {
                 return (finish(proof, Some(refusal)), Receipt::default());
             }
         };
-        let threads = self.rules.threads;
-        let loaded = Subject::load(self.arena, case, &signature, &self.contender, threads);
+        let (of, threads) = ((self.op, case), self.rules.threads);
+        let loaded = Subject::load(self.arena, of, &signature, &self.contender, threads);
         let subject = match loaded {
             Ok(subject) => subject,
             Err(fault) => {

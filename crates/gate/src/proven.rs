@@ -158,8 +158,9 @@ impl<'a> Proven<'a> {
         // differed from itself by several per cent for the life of the process.
         let layout = Some(FixedLayout { mapping_pad: trial.mapping_pad });
         let environment_pad = trial.environment_pad as usize;
-        let spawn = Spawn { environment_pad, cpu, layout, sampled_hertz };
         let proof = &self.proof;
+        let operations = self.op.work(&proof.case).flops;
+        let spawn = Spawn { environment_pad, cpu, layout, sampled_hertz, operations };
         let mut worker = self.arena.spawn_for(&proof.contender, &spawn)?;
         let pad = trial.heap_pad as usize;
         let loaded = worker.load(&proof.contender, &proof.case, proof.threads, pad)?;

@@ -54,12 +54,13 @@ impl<'a> Subject<'a> {
     /// Starts a worker and loads the contender, before any input exists.
     pub(crate) fn load(
         arena: &Arena,
-        case: &Case,
+        (op, case): (&dyn Op, &Case),
         signature: &'a Signature,
         contender: &ContenderId,
         threads: usize,
     ) -> Result<Subject<'a>, Fault> {
-        let mut worker = arena.spawn_for(contender, &Spawn::default())?;
+        let spawn = Spawn { operations: op.work(case).flops, ..Spawn::default() };
+        let mut worker = arena.spawn_for(contender, &spawn)?;
         let loaded = worker.load(contender, case, threads, 0)?;
         Ok(Subject { signature, worker, loaded, setup: None, poison: 0x5eed })
     }

@@ -51,7 +51,8 @@ fn class(
         return Ok((Reproducibility::Bitwise, broken));
     }
     for sibling in &exam.by.rules.siblings {
-        let loaded = Subject::load(exam.by.arena, exam.case, exam.signature, sibling, threads);
+        let (arena, of) = (exam.by.arena, (exam.by.op, exam.case));
+        let loaded = Subject::load(arena, of, exam.signature, sibling, threads);
         let mut other = match loaded {
             Ok(other) => other,
             // A path that does not do the case says nothing about the others.
