@@ -352,3 +352,26 @@ fn a_run_comes_out_the_same_from_its_slices() {
     assert_eq!(output.status.code(), Some(0), "{}", talk(&output));
     assert!(out(&output).contains("2 of 2 records come out the same"), "{}", out(&output));
 }
+
+#[test]
+fn a_case_is_measured_by_its_name() {
+    let store = tempfile::tempdir().unwrap();
+    let case = "add:f32[b=2,s=3,d=17]";
+    let mut arguments = vec!["bench", "--case", case, "--quick", "--threads", "1", "--settle", "0"];
+    arguments.extend(["--with", "native/simd", "--format", "json"]);
+    arguments.extend(["--store", store.path().to_str().unwrap()]);
+    let output = proofmark(&arguments);
+    assert_eq!(output.status.code(), Some(0), "{}", talk(&output));
+    let document: Value = serde_json::from_str(&out(&output)).unwrap();
+    assert_eq!(document["records"][0]["case"], case);
+    assert_eq!(document["records"].as_array().unwrap().len(), 1);
+
+    let misplaced = proofmark(&["bench", case]);
+    assert_eq!(misplaced.status.code(), Some(2));
+    assert!(talk(&misplaced).contains(&format!("--case '{case}'")), "{}", talk(&misplaced));
+    let both = proofmark(&["bench", "add", "--case", case]);
+    assert_eq!(both.status.code(), Some(2));
+    let unknown = proofmark(&["bench", "--case", "add:f32[b=2,s=3,q=17]"]);
+    assert_eq!(unknown.status.code(), Some(2));
+    assert!(talk(&unknown).contains('q'), "{}", talk(&unknown));
+}

@@ -277,6 +277,9 @@ impl EngineError {
             EngineError::UnknownOp { nearest: Some(nearest), .. } => {
                 Some(format!("did you mean `{nearest}`?"))
             }
+            EngineError::UnknownOp { name, .. } if name.contains('[') => {
+                Some(format!("a case is given with `--case '{name}'`"))
+            }
             EngineError::UnknownOp { known, .. } => Some(format!("ops: {known}")),
             EngineError::UnknownSuite { nearest: Some(nearest), .. } => {
                 Some(format!("did you mean `{nearest}`?"))

@@ -80,8 +80,15 @@ pub fn cases(request: &Request) -> Result<Vec<Case>, EngineError> {
     Ok(chosen(request)?.into_iter().map(|wanted| wanted.case).collect())
 }
 
-/// The cases with their ops: of a workload, or of the ops' own sweeps and sizes.
+/// The cases with their ops: those named, of a workload, or of the ops' own sweeps and sizes.
 fn chosen(request: &Request) -> Result<Vec<Wanted>, EngineError> {
+    if !request.cases.is_empty() {
+        let wanted = |given| {
+            let (entry, case) = fitting(given)?;
+            Ok(Wanted { entry, case, uses: Vec::new() })
+        };
+        return request.cases.iter().map(wanted).collect();
+    }
     let entries = entries(request)?;
     if request.sweep.is_none()
         && request.size.is_none()
@@ -95,6 +102,15 @@ fn chosen(request: &Request) -> Result<Vec<Wanted>, EngineError> {
         all.extend(cases_of(entry, request)?.into_iter().map(alone));
     }
     Ok(all)
+}
+
+/// The op of a case, and the case with all its attributes.
+pub(crate) fn fitting(given: &Case) -> Result<(&'static Entry, Case), EngineError> {
+    let entry = find_op(&given.op)?;
+    let case = complete_case(entry.op, given);
+    check_case(entry.op, &case)
+        .map_err(|reason| EngineError::Case { case: case.to_string(), reason })?;
+    Ok((entry, case))
 }
 
 fn entries(request: &Request) -> Result<Vec<&'static Entry>, EngineError> {
@@ -163,10 +179,7 @@ fn cases_of(entry: &'static Entry, request: &Request) -> Result<Vec<Case>, Engin
         for axes in sweep.combinations() {
             let attrs = request.attrs.clone();
             let given = Case { op: entry.op.name().to_owned(), dtype, axes, attrs };
-            let case = complete_case(entry.op, &given);
-            check_case(entry.op, &case)
-                .map_err(|reason| EngineError::Case { case: case.to_string(), reason })?;
-            cases.push(case);
+            cases.push(fitting(&given)?.1);
         }
     }
     Ok(cases)

@@ -3,12 +3,12 @@
 use crate::jobs::{processors, run_all};
 use crate::{EngineError, Event, Listener, ProofBook, Roster, Shard, find_op};
 use proofmark_arena::Arena;
-use proofmark_contract::{Entry, check_case, complete_case};
+use proofmark_contract::Entry;
 use proofmark_gate::{Depth, Examiner, Rules, certify};
 use proofmark_ops::tuning::Settings;
 use proofmark_peers::{PeerShelf, Status};
 use proofmark_schema::proof::Proof;
-use proofmark_schema::{Case, ContenderId, DType, Isa, Outcome, Receipt};
+use proofmark_schema::{ContenderId, DType, Isa, Outcome, Receipt};
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -195,11 +195,7 @@ pub fn reproduce(
     threads: usize,
     cap: Isa,
 ) -> Result<Proof, EngineError> {
-    let case: Case = case.parse()?;
-    let entry = find_op(&case.op)?;
-    let case = complete_case(entry.op, &case);
-    check_case(entry.op, &case)
-        .map_err(|reason| EngineError::Case { case: case.to_string(), reason })?;
+    let (entry, case) = crate::plan::fitting(&case.parse()?)?;
     crate::room::check_room(entry, &case, proofmark_machine::load().available_bytes)?;
     let siblings = Roster::new("*@*", cap).siblings(entry, who, Some(&case));
     let depth = crate::admit::depth_for(entry, &case);

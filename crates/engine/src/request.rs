@@ -2,11 +2,13 @@
 
 use crate::Sweep;
 use proofmark_peers::PeerShelf;
-use proofmark_schema::{AttrValue, Cache, DType, Isa, Pages};
+use proofmark_schema::{AttrValue, Cache, Case, DType, Isa, Pages};
 
 /// A request to measure.
 #[derive(Clone, Debug)]
 pub struct Request {
+    /// Cases by name, which leave nothing to ops, element types, sweep, size and suite.
+    pub cases: Vec<Case>,
     /// Ops by name; empty means all.
     pub ops: Vec<String>,
     /// Element types; empty means those of the sweep.
@@ -41,6 +43,7 @@ impl Request {
     /// Asks for nothing yet: what names cases alone fills in.
     pub fn of_cases(cap: Isa, shelf: PeerShelf) -> Request {
         Request {
+            cases: Vec::new(),
             ops: Vec::new(),
             dtypes: Vec::new(),
             sweep: None,

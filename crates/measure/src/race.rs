@@ -180,7 +180,7 @@ fn run_trial(
             let ran = heat.batch(arm, block.prime, calls)?;
             believable(race, arm, &ran)?;
             rest.note(arm, &ran);
-            homes.note(arm, &ran, heat.homecoming_ns(arm));
+            homes.note(arm, &ran, heat.homecoming_ns(arm, ran.wall_ns));
             race.slices.push(slice(trial, number, position as u32, arm as u32, calls, &ran));
         }
     }

@@ -145,9 +145,9 @@ impl Heat for Arms<'_, '_> {
         }
     }
 
-    fn homecoming_ns(&self, arm: usize) -> u64 {
+    fn homecoming_ns(&self, arm: usize, claimed_ns: u64) -> u64 {
         match self.script.arms[arm].1 {
-            Trick::ComputesLate(_) => homecoming(4096, false),
+            Trick::ComputesLate(_) => homecoming(4096, false, claimed_ns),
             _ => u64::MAX,
         }
     }
@@ -272,7 +272,7 @@ fn an_arm_that_dies_lies_or_errs_is_named() {
         (Trick::Underclaims, FaultKind::Lied, "does not measure its calls"),
         (Trick::Spins, FaultKind::Restless, "do not sleep when idle"),
         (Trick::Wrong, FaultKind::Wrong, "timed output"),
-        (Trick::ComputesLate(3_000.0), FaultKind::Lied, "it works there, unmeasured"),
+        (Trick::ComputesLate(5_000.0), FaultKind::Lied, "it works there, unmeasured"),
     ] {
         let arms = [(1_000.0, Trick::None), (1_000.0, trick)];
         let (race, _) = race_of(&arms, steady, &RaceRules::quick(1));
@@ -293,10 +293,21 @@ fn one_batch_out_of_account_is_no_lie() {
 fn a_copy_home_is_allowed_at_any_size_and_a_framework_its_way() {
     let arms = [(1_000.0, Trick::None), (1_000.0, Trick::ComputesLate(2_300.0))];
     assert!(race_of(&arms, steady, &RaceRules::quick(1)).0.is_ok());
-    assert_eq!(homecoming(0, false), 2_000);
-    assert_eq!(homecoming(1 << 18, false), 2_000 + (1 << 18) / 10);
-    assert_eq!(homecoming(0, true), 150_000);
-    assert_eq!(homecoming(1 << 28, true), 150_000 + (1 << 18) / 10 + (1 << 28) - (1 << 18));
+    assert_eq!(homecoming(0, false, 0), 2_000);
+    assert_eq!(homecoming(1 << 18, false, 0), 2_000 + (1 << 18) / 10);
+    assert_eq!(homecoming(0, true, 0), 300_000);
+    assert_eq!(homecoming(1 << 28, true, 0), 300_000 + (1 << 18) / 10 + (1 << 28) - (1 << 18));
+}
+
+#[test]
+fn after_long_calls_a_copy_home_finds_the_caches_cold() {
+    let late = |ns| {
+        race_of(&[(5e6, Trick::None), (5e6, Trick::ComputesLate(ns))], steady, &RaceRules::quick(1))
+            .0
+    };
+    assert!(late(90_000.0).is_ok());
+    assert_eq!(late(110_000.0).unwrap_err().kind, FaultKind::Lied);
+    assert_eq!(homecoming(0, true, 1_000_000), 400_000);
 }
 
 #[test]

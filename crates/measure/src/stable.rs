@@ -58,10 +58,10 @@ pub(crate) trait Heat {
     /// Memory the arm gained for the case.
     fn peak_bytes(&self, arm: usize) -> u64;
 
-    /// What the shortest homecoming of an arm's results may take; without a limit where the script
-    /// of a test brings none home.
-    fn homecoming_ns(&self, arm: usize) -> u64 {
-        let _ = arm;
+    /// What the homecoming of an arm's results may take after a batch for which so much was
+    /// claimed; without a limit where the script of a test brings none home.
+    fn homecoming_ns(&self, arm: usize, claimed_ns: u64) -> u64 {
+        let _ = (arm, claimed_ns);
         u64::MAX
     }
 
@@ -203,10 +203,11 @@ impl Heat for Entrants<'_, '_, '_> {
         Ok(Some(ran))
     }
 
-    fn homecoming_ns(&self, arm: usize) -> u64 {
+    fn homecoming_ns(&self, arm: usize, claimed_ns: u64) -> u64 {
         let proven = &self.field[arm];
         // Only adapters of ours tell what an empty call takes.
-        homecoming(proven.result_bytes(), proven.receipt().empty_call_ns.is_some())
+        let is_adapted = proven.receipt().empty_call_ns.is_some();
+        homecoming(proven.result_bytes(), is_adapted, claimed_ns)
     }
 
     fn peak_bytes(&self, arm: usize) -> u64 {

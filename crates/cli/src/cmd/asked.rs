@@ -46,7 +46,18 @@ impl AskedCases {
         if ops.is_empty() && !self.is_swept() {
             return Ok(Vec::new());
         }
-        Ok(cases(&Request {
+        Ok(cases(&self.request(ops, suite, cap)?)?)
+    }
+
+    /// A request for the cases asked for, those of `suite` where only ops are.
+    pub(super) fn request(
+        &self,
+        ops: &[String],
+        suite: &str,
+        cap: Isa,
+    ) -> Result<Request, Failure> {
+        Ok(Request {
+            cases: parsed(self.case.iter().map(String::as_str))?,
             ops: ops.to_vec(),
             dtypes: self.dtype.clone(),
             sweep: self.sweep.clone(),
@@ -54,7 +65,7 @@ impl AskedCases {
             suite: self.suite.clone().unwrap_or_else(|| suite.to_owned()),
             attrs: self.attr.clone(),
             ..Request::of_cases(cap, shelf())
-        })?)
+        })
     }
 }
 

@@ -1,17 +1,16 @@
 //! `proofmark bench`: proven contenders side by side.
 
+use super::asked::AskedCases;
 use super::list::{What, list};
 use super::quantities::settling;
-use super::{DEFAULT_SEED, Shown, StorePath, arena, cap, shard, shelf};
+use super::{DEFAULT_SEED, Shown, StorePath, arena, cap, shard};
 use crate::exit;
 use crate::output::{Failure, print_document, say};
 use crate::progress::Progress;
 use clap::Args;
-use proofmark_engine::{
-    Request, SIZES, Shard, Store, Sweep, at_this_pace, exit_severity, findings, plan,
-};
+use proofmark_engine::{Request, Shard, Store, at_this_pace, exit_severity, findings, plan};
 use proofmark_report::reports;
-use proofmark_schema::{AttrValue, Cache, DType, Pages};
+use proofmark_schema::{AttrValue, Cache, Isa, Pages};
 
 /// Arguments of `bench`.
 #[derive(Args)]
@@ -20,24 +19,10 @@ pub(crate) struct Bench {
     #[arg(value_name = "OP")]
     ops: Vec<String>,
     /// One more op, for those who are used to this flag
-    #[arg(long = "op", value_name = "OP")]
+    #[arg(long = "op", value_name = "OP", conflicts_with = "case")]
     more_ops: Vec<String>,
-    /// Axis sizes: `b=16,32 s=256:2048:*2 d=768`; every combination is measured
-    #[arg(long, conflicts_with = "size")]
-    sweep: Option<Sweep>,
-    /// A named size: small, medium, large or batch
-    #[arg(long, value_parser = SIZES)]
-    size: Option<String>,
-    /// A sweep of the ops' own suites (smoke, standard, full), a workload (transformer) or a
-    /// file of one
-    #[arg(long)]
-    suite: Option<String>,
-    /// Element types, as `f32,bf16`; those of the suite by default
-    #[arg(long, value_delimiter = ',')]
-    dtype: Vec<DType>,
-    /// Attributes, as `eps=1e-5,variant=gemma`
-    #[arg(long, value_delimiter = ',', value_parser = attribute)]
-    attr: Vec<(String, AttrValue)>,
+    #[command(flatten)]
+    asked: AskedCases,
     /// Who: patterns such as `native/*` or `native/simd@avx2`
     #[arg(long, default_value = "native/*")]
     with: String,
@@ -94,7 +79,7 @@ impl Bench {
         let progress = Progress::new(self.shown.quiet);
         let plan = match self.resume {
             Some(_) => None,
-            None => Some(plan(&self.request(cap))?),
+            None => Some(plan(&self.request(cap)?)?),
         };
         if self.dry_run
             && let Some(plan) = &plan
@@ -132,7 +117,7 @@ impl Bench {
         Ok(exit::of_severity(exit_severity(&findings)))
     }
 
-    fn request(&self, cap: proofmark_schema::Isa) -> Request {
+    fn request(&self, cap: Isa) -> Result<Request, Failure> {
         let default = if self.quick { "smoke" } else { "standard" };
         let processors = std::thread::available_parallelism().map_or(1, usize::from);
         let threads: Vec<usize> = if self.threads.is_empty() {
@@ -140,22 +125,16 @@ impl Bench {
         } else {
             self.threads.iter().copied().map(usize::from).collect()
         };
-        Request {
-            ops: self.ops.iter().chain(&self.more_ops).cloned().collect(),
-            dtypes: self.dtype.clone(),
-            sweep: self.sweep.clone(),
-            size: self.size.clone(),
-            suite: self.suite.clone().unwrap_or_else(|| default.to_owned()),
-            attrs: self.attr.clone(),
+        let ops: Vec<String> = self.ops.iter().chain(&self.more_ops).cloned().collect();
+        Ok(Request {
             with: self.with.clone(),
             threads,
             caches: self.cache.clone(),
             pages: self.pages.clone(),
             seed: self.seed,
             quick: self.quick,
-            cap,
-            shelf: shelf(),
-        }
+            ..self.asked.request(&ops, default, cap)?
+        })
     }
 }
 

@@ -239,10 +239,13 @@ pub(super) fn push_findings(document: &mut Document, records: &[Record], finding
     }
     let refused =
         |finding: &&Finding| matches!(finding.severity, Severity::Incorrect | Severity::Crashed);
-    for finding in findings.iter().filter(|finding| !refused(finding)) {
-        // Notes repeat what tables and refusals say already.
-        if finding.severity > Severity::Note {
-            document.text(format!("{}: {}", severity(finding.severity), finding.claim));
+    // Notes repeat what tables and refusals say already.
+    let is_told = |finding: &&Finding| finding.severity > Severity::Note && !refused(finding);
+    let mut told = findings.iter().filter(is_told).peekable();
+    while let Some(finding) = told.next() {
+        document.text(format!("{}: {}", severity(finding.severity), finding.claim));
+        // What several in a row are answered with stands under the last.
+        if told.peek().is_none_or(|next| next.advice != finding.advice) {
             document.note(&finding.advice);
         }
     }
@@ -319,6 +322,23 @@ WRONG native/simd@avx512 on matmul:f32[b=1,m=64,n=32,k=63]: c[0,3,31] is 0, not 
         let text = text(&[first(), compared(), refused()], 80);
         assert!(text.contains("native/simd@avx2 *    10.0 µs ±1.0 %        60 % good\n"), "{text}");
         assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
+    }
+
+    #[test]
+    fn what_several_findings_are_answered_with_is_told_once() {
+        let finding = |claim: &str, advice: &str| Finding {
+            severity: Severity::Undecided,
+            claim: claim.to_owned(),
+            items: vec![0],
+            advice: advice.to_owned(),
+        };
+        let found = [finding("a", "wait"), finding("b", "wait"), finding("c", "look")];
+        let mut document = Document::new("Found", serde_json::Value::Null, "");
+        push_findings(&mut document, &[], &found);
+        let text = (find("term").unwrap().render)(&document, &Style::default());
+        let lines: Vec<&str> = text.lines().filter(|line| !line.is_empty()).collect();
+        let told = ["undecided: a", "undecided: b", "note: wait", "undecided: c", "note: look"];
+        assert_eq!(lines[1..], told);
     }
 
     #[test]

@@ -65,9 +65,12 @@ pub(super) fn reduce<S: Simd>(simd: S, x: S::F) -> (S::F, S::F) {
 #[inline(always)]
 fn exp_reduced<S: Simd>(simd: S, x: S::F, add: impl Fn(S::F) -> S::F) -> S::F {
     // Both return their second operand where one is NaN, so a NaN in `x` stays.
-    let x = simd.max(simd.splat(LOWEST), simd.min(simd.splat(HIGHEST), x));
-    let (n, r) = reduce(simd, x);
+    let inside = simd.max(simd.splat(LOWEST), simd.min(simd.splat(HIGHEST), x));
+    let (n, r) = reduce(simd, inside);
     let fraction = simd.add(simd.splat(1.0), above_one(simd, add(r)));
+    // A zero is scaled exactly: lanes past a row's end and masked ones, -∞, would else underflow,
+    // and a vector in which one lane does takes the processor a hundred nanoseconds.
+    let fraction = simd.select(simd.lt(x, simd.splat(LOWEST)), simd.zero(), fraction);
     // Here NaN is replaced: the scaling takes integers only, and the fraction carries the NaN.
     let n = simd.max(n, simd.splat(LOWEST_POWER));
     simd.pow2_scale(fraction, n)
