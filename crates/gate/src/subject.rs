@@ -6,18 +6,21 @@ use proofmark_schema::{Case, ContenderId, Pages, Underflow};
 use proofmark_tensor::{Layout, Placement};
 use std::borrow::Cow;
 
-/// How the operands of a run lie in memory.
+/// How the operands of a run lie in memory, and what stands in it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Setup {
     /// Where each operand starts within its pages.
     pub(crate) placement: Placement,
     /// Elements between the end of a row and the next, where the operand allows it.
     pub(crate) padding: usize,
+    /// Calls in a row of which the last is judged: it finds the results and the workspace that
+    /// those before it left.
+    pub(crate) calls: u32,
 }
 
 impl Setup {
     /// Dense and aligned: how measured calls run.
-    pub(crate) const PLAIN: Setup = Setup { placement: Placement::Aligned64, padding: 0 };
+    pub(crate) const PLAIN: Setup = Setup { placement: Placement::Aligned64, padding: 0, calls: 1 };
 }
 
 /// What a run wrote.
@@ -117,11 +120,13 @@ impl<'a> Subject<'a> {
         Ok(())
     }
 
-    /// Writes the inputs, poisons the outputs, calls once and reads the outputs.
+    /// Writes the inputs, poisons the outputs, calls as often as the setup says and reads the
+    /// outputs.
     pub(crate) fn run(&mut self, inputs: &Values) -> Result<Outputs, Fault> {
         if self.setup.is_none() {
             self.arrange(Setup::PLAIN)?;
         }
+        let calls = self.setup.map_or(1, |setup| setup.calls);
         let inputs = self.given(inputs);
         self.poison = self.poison.wrapping_mul(0x2545_f491_4f6c_dd1d).rotate_left(17) | 1;
         for (i, operand) in self.signature.operands().iter().enumerate() {
@@ -134,14 +139,13 @@ impl<'a> Subject<'a> {
         if self.loaded.prepared_bytes > 0 {
             self.worker.prepare()?;
         }
-        let ran = self.call()?;
+        let ran = self.call(calls)?;
         Ok(self.outputs(ran.leaks))
     }
 
-    fn call(&mut self) -> Result<Ran, Fault> {
-        let dirt = (self.poison >> 16) as u32;
-        let batch =
-            Batch { check_each_call: true, dirty_workspace: Some(dirt), ..Batch::default() };
+    fn call(&mut self, calls: u32) -> Result<Ran, Fault> {
+        let dirty_workspace = Some((self.poison >> 16) as u32);
+        let batch = Batch { calls, check_each_call: true, dirty_workspace, ..Batch::default() };
         self.worker.run(&batch)
     }
 

@@ -65,9 +65,13 @@ impl Rest {
     }
 }
 
-/// Slices that a batch which is to be accounted for is long, and what a hand-over may use.
-const ACCOUNT_SLICES: u32 = 20;
+/// How long a batch which is to be accounted for is at the least, and in slices at the most.
+const ACCOUNT_NS: u64 = 5_000_000;
+const ACCOUNT_SLICES: u64 = 100;
+/// What a hand-over may use, and each further thread to fall asleep afterwards: Candle's look for
+/// work for 0.6 ms.
 const HAND_OVER_NS: u64 = 300_000;
+const TO_SLEEP_NS: u64 = 1_000_000;
 /// Batches that decide, in order or out of it: on a busy machine one may be charged with what is
 /// not the arm's doing.
 const ACCOUNTS: u32 = 2;
@@ -80,16 +84,18 @@ pub(crate) fn accounted_for(
     arm: usize,
     calls: u32,
 ) -> Result<(), RaceFault> {
-    let calls = if calls == 1 { 1 } else { calls.saturating_mul(ACCOUNT_SLICES) };
-    let threads = heat.threads(arm).unwrap_or(race.threads);
+    let slice_ns = heat.batch(arm, 0, calls)?.wall_ns.max(1);
+    let slices = ACCOUNT_NS.div_ceil(slice_ns).min(ACCOUNT_SLICES);
+    let calls = calls.saturating_mul(slices as u32);
+    let threads = heat.threads(arm).unwrap_or(race.threads) as u64;
+    let aside = HAND_OVER_NS + threads.saturating_sub(1) * TO_SLEEP_NS;
     let (mut in_order, mut out_of_order) = (0, 0);
     loop {
         let Ran { wall_ns: claimed, used_ns: used, settle_ns, .. } = heat.batch(arm, 0, calls)?;
         // Results that are brought home after the clock has stopped take less than their
         // computation.
         let settled = settle_ns.min(claimed / 2);
-        let is_in_order =
-            used <= threads as u64 * (claimed + claimed / 10) + settled + HAND_OVER_NS;
+        let is_in_order = used <= threads * (claimed + claimed / 10) + settled + aside;
         *(if is_in_order { &mut in_order } else { &mut out_of_order }) += 1;
         if in_order == ACCOUNTS {
             return Ok(());

@@ -44,6 +44,8 @@ enum Trick {
     Settles(u32),
     /// Takes so long after the clock has stopped, whatever the number of calls.
     ComputesLate(f64),
+    /// Has threads that use so much processor time after a batch before they sleep.
+    FallsAsleep(f64),
     /// Leaves a wrong output.
     Wrong,
 }
@@ -120,7 +122,11 @@ impl Heat for Arms<'_, '_> {
             _ => 0.0,
         };
         let is_charged = trick == Trick::Charged && self.settled[arm].is_multiple_of(3);
-        let charged = if is_charged { 10.0 * wall + 1e6 } else { 0.0 };
+        let charged = match trick {
+            Trick::FallsAsleep(ns) => ns,
+            _ if is_charged => 10.0 * wall + 1e6,
+            _ => 0.0,
+        };
         Ok(Ran {
             start_ns: start as u64,
             wall_ns: claimed as u64,
@@ -143,6 +149,10 @@ impl Heat for Arms<'_, '_> {
             Trick::Wrong => Err(fault(arm, "timed output y[0] is 1, exact 2")),
             _ => Ok(16),
         }
+    }
+
+    fn threads(&self, arm: usize) -> Option<usize> {
+        matches!(self.script.arms[arm].1, Trick::FallsAsleep(_)).then_some(2)
     }
 
     fn homecoming_ns(&self, arm: usize, claimed_ns: u64) -> u64 {
@@ -287,6 +297,16 @@ fn an_arm_that_dies_lies_or_errs_is_named() {
 fn one_batch_out_of_account_is_no_lie() {
     let arms = [(1_000.0, Trick::None), (1_000.0, Trick::Charged)];
     assert!(race_of(&arms, steady, &RaceRules::quick(1)).0.is_ok());
+}
+
+#[test]
+fn threads_may_fall_asleep_after_a_short_call_but_not_work_on() {
+    let race = |ns| {
+        let arms = [(2e5, Trick::None), (2e5, Trick::FallsAsleep(ns))];
+        race_of(&arms, steady, &RaceRules::quick(1)).0
+    };
+    assert!(race(1e6).is_ok());
+    assert_eq!(race(1e7).unwrap_err().kind, FaultKind::Lied);
 }
 
 #[test]

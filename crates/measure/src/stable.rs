@@ -241,7 +241,7 @@ fn unverified(field: &[Proven<'_>], arm: usize, cause: &Unverified) -> RaceFault
         Unverified::Failed(_) => FaultKind::Died,
     };
     let why = match kind {
-        FaultKind::Lied => ": it reads its inputs only then, so that it works unmeasured",
+        FaultKind::Lied => ": it uses its operands only then, so that it works unmeasured",
         _ => "",
     };
     fault_of(field, arm, kind, format!("{cause}{why}"))
@@ -253,6 +253,7 @@ fn fault_of(field: &[Proven<'_>], arm: usize, kind: FaultKind, reason: String) -
 
 /// Whether a worker died because it touched what is sealed once the clock has stopped.
 fn is_late(fault: &Fault) -> bool {
-    let settle = phase::name(phase::SETTLE);
-    fault.crash().is_some_and(|crash| crash.phase == settle && crash.cause.contains("SIGSEGV"))
+    let after = [phase::SETTLE, phase::REST].map(phase::name);
+    let is_after = |phase: &str| after.contains(&phase);
+    fault.crash().is_some_and(|crash| is_after(&crash.phase) && crash.cause.contains("SIGSEGV"))
 }

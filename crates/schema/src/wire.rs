@@ -163,6 +163,8 @@ pub mod phase {
     pub const CALL: u32 = 3;
     /// After the clock has stopped: results that lie elsewhere come into the outputs.
     pub const SETTLE: u32 = 4;
+    /// After that: the contender's threads fall asleep.
+    pub const REST: u32 = 5;
 
     /// The word in crash reports.
     pub fn name(phase: u32) -> &'static str {
@@ -171,6 +173,7 @@ pub mod phase {
             PREPARE => "prepare",
             CALL => "call",
             SETTLE => "settle",
+            REST => "rest",
             _ => "idle",
         }
     }

@@ -132,7 +132,7 @@ fn settle(
     let kernel = contender.kernel;
     let Operands { sets, next, cache, mappings } = operands;
     let last = if *cache == Cache::Rotate { (*next + sets.len() - 1) % sets.len() } else { 0 };
-    let _seal = is_sealed.then(|| Seal::of(mappings));
+    let _seal = is_sealed.then(|| Seal::of_inputs(mappings));
     let start = monotonic_ns();
     kernel.settle(&mut call_on(contender, &mut sets[last]))?;
     Ok(monotonic_ns() - start)

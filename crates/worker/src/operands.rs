@@ -18,21 +18,35 @@ pub(crate) struct Operands {
     pub(crate) mappings: Vec<(Mapping, bool)>,
 }
 
-/// Inputs that cannot be read while this lives.
-pub(crate) struct Seal<'a>(&'a [(Mapping, bool)]);
+/// Operands that cannot be touched while this lives.
+pub(crate) struct Seal<'a> {
+    mappings: &'a [(Mapping, bool)],
+    with_outputs: bool,
+}
 
 impl<'a> Seal<'a> {
-    /// Seals every mapping that kernels only read.
-    pub(crate) fn of(mappings: &'a [(Mapping, bool)]) -> Seal<'a> {
-        let seal = Seal(mappings);
+    /// Seals every mapping that kernels only read: results that lie elsewhere may still be copied
+    /// into the outputs.
+    pub(crate) fn of_inputs(mappings: &'a [(Mapping, bool)]) -> Seal<'a> {
+        Seal::new(mappings, false)
+    }
+
+    /// Seals every mapping: nothing is to be done any more.
+    pub(crate) fn of_all(mappings: &'a [(Mapping, bool)]) -> Seal<'a> {
+        Seal::new(mappings, true)
+    }
+
+    fn new(mappings: &'a [(Mapping, bool)], with_outputs: bool) -> Seal<'a> {
+        let seal = Seal { mappings, with_outputs };
         seal.set(true);
         seal
     }
 
     fn set(&self, is_sealed: bool) {
-        for (mapping, _) in self.0.iter().filter(|(_, is_written)| !is_written) {
-            // SAFETY: between batches only a contender that hides its work reads inputs, and that
-            // is to fault. Where the kernel refuses, nothing is caught and nothing is broken.
+        let is_meant = |of: &&(Mapping, bool)| self.with_outputs || !of.1;
+        for (mapping, _) in self.mappings.iter().filter(is_meant) {
+            // SAFETY: between batches only a contender that hides its work touches operands, and
+            // that is to fault. Where the kernel refuses, nothing is caught and nothing is broken.
             let _ = unsafe { mapping.seal(is_sealed) };
         }
     }

@@ -1,13 +1,13 @@
 //! The worker's life: wait for a turn, do as told, hand back.
 
 use crate::contender::Contender;
-use crate::operands::Operands;
+use crate::operands::{Operands, Seal};
 use crate::plant::Plant;
 use crate::rulers::Rulers;
 use crate::{batch, cache, channel, copy, guarded, page, rest, sampling, signals};
 use proofmark_contract::Entry;
 use proofmark_peers::{NotLoaded, PeerShelf};
-use proofmark_schema::wire::{FromWorker, HandOver, ToWorker, phase, status, turn};
+use proofmark_schema::wire::{FromWorker, HandOver, ToWorker, option, phase, status, turn};
 use proofmark_schema::{Cache, ContenderId, FORMAT_VERSION, Family};
 use proofmark_tensor::AlignedBuffer;
 use rustix::fd::{AsFd, FromRawFd, OwnedFd, RawFd};
@@ -115,7 +115,11 @@ impl Worker {
             (Some(contender), Some(operands)) => {
                 let ended = batch::run(self.page, contender, operands);
                 if contender.may_leave_threads_awake() {
+                    let is_sealed = self.page.options.load(Relaxed) & option::SEAL_INPUTS != 0;
+                    let _seal = is_sealed.then(|| Seal::of_all(&operands.mappings));
+                    self.page.phase.store(phase::REST, Relaxed);
                     rest::until_threads_sleep();
+                    self.page.phase.store(phase::IDLE, Relaxed);
                 }
                 ended
             }

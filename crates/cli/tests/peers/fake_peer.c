@@ -1,9 +1,10 @@
 /* A peer that adds f32, and misbehaves as it was compiled to: -DWRONG, -DSLOW, -DDEAD, -DHANGING,
- * -DSPINNING, -DLINGERING. Results after the clock has stopped: -DHOMING copies them then, -DLATE
- * computes them only then, -DHOARDING keeps its inputs for that. -DEMPTY does only what has no
- * elements, and one case that no portfolio has. -DMEMO remembers the result of the inputs it saw
- * last, by their values, after it has seen them often; -DSTALE by their addresses, once calls have
- * come so fast that it is being timed. Without any it is right. */
+ * -DSPINNING, -DLINGERING. -DONCE is wrong where its own result already stands. Results after the
+ * clock has stopped: -DHOMING copies them then, -DLATE computes them only then, -DDEFERRED in a
+ * thread of its own, -DHOARDING keeps its inputs for that. -DEMPTY does only what has no elements, and one case that no portfolio has.
+ * -DMEMO remembers the result of the inputs it saw last, by their values, after it has seen them
+ * often; -DSTALE by their addresses, once calls have come so fast that it is being timed. Without
+ * any it is right. */
 #include "proofmark_peer.h"
 #include <pthread.h>
 #include <semaphore.h>
@@ -42,6 +43,12 @@ static void add(const proofmark_operand *operands) {
         const float *b = (const float *)operands[1].data + row * operands[1].row_stride;
         float *c = (float *)operands[2].data + row * operands[2].row_stride;
         for (size_t column = 0; column < length; column++) {
+#ifdef ONCE
+            if (c[column] == a[column] + b[column]) {
+                c[column] += 1;
+                continue;
+            }
+#endif
             c[column] = a[column] + b[column];
         }
     }
@@ -53,7 +60,7 @@ static void add(const proofmark_operand *operands) {
 #endif
 }
 
-#if defined(LINGERING) || defined(STALE)
+#if defined(LINGERING) || defined(DEFERRED) || defined(STALE)
 static long now(void) {
     struct timespec time;
     clock_gettime(CLOCK_MONOTONIC, &time);
@@ -61,10 +68,12 @@ static long now(void) {
 }
 #endif
 
-#ifdef LINGERING
-/* A thread of a pool that looks for more work for 150 us after a call before it sleeps. */
+#if defined(LINGERING) || defined(DEFERRED)
+/* A thread of a pool that looks for more work for 600 us after a call before it sleeps; the
+ * deferred one does the call's work then. */
 static sem_t work;
 static atomic_long until;
+static proofmark_operand later[3];
 
 static void *linger(void *nothing) {
     for (;;) {
@@ -73,6 +82,9 @@ static void *linger(void *nothing) {
         }
         while (!sem_trywait(&work)) {
         }
+#ifdef DEFERRED
+        add(later);
+#endif
     }
     return nothing;
 }
@@ -225,9 +237,12 @@ static int run(const proofmark_call *call, char *why, size_t why_bytes) {
         return 0;
     }
 #endif
+#ifndef DEFERRED
     add(call->operands);
-#ifdef LINGERING
-    until = now() + 150000;
+#endif
+#if defined(LINGERING) || defined(DEFERRED)
+    memcpy(later, call->operands, sizeof later);
+    until = now() + 600000;
     sem_post(&work);
 #endif
 #ifdef SLOW
@@ -259,7 +274,7 @@ const proofmark_peer_info *proofmark_peer(void) {
         .isa = "of the compiler",
         .supports = supports,
         .run = run,
-#ifdef LINGERING
+#if defined(LINGERING) || defined(DEFERRED)
         .set_threads = set_threads,
 #endif
 #ifdef SETTLES

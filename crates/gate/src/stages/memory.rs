@@ -1,10 +1,15 @@
-//! Stage B: guard pages on both sides, padded rows, every base offset.
+//! Stage B: guard pages on both sides, padded rows, every base offset; and calls in a row, which
+//! find in memory what the call before them left.
 
 use super::Outline;
 use crate::examiner::Examination;
 use crate::subject::Setup;
+use proofmark_contract::Role;
 use proofmark_schema::proof::Refusal;
 use proofmark_tensor::Placement;
+
+/// Calls of the run whose last call is judged.
+const IN_A_ROW: u32 = 2;
 
 pub(crate) fn run(exam: &mut Examination<'_>) -> Result<(), Box<Refusal>> {
     let filling = exam.portfolio.zero_mean.last().expect("a portfolio has zero-mean fills");
@@ -13,22 +18,31 @@ pub(crate) fn run(exam: &mut Examination<'_>) -> Result<(), Box<Refusal>> {
     let limit = exam.limits.q_max;
     for setup in setups(&exam.outline()) {
         exam.subject.arrange(setup).map_err(|fault| exam.fault(fault))?;
-        let filled = format!("{filled}, {:?}, rows padded by {}", setup.placement, setup.padding);
+        let Setup { placement, padding, calls } = setup;
+        let mut filled = format!("{filled}, {placement:?}, rows padded by {padding}");
+        if calls > 1 {
+            filled += &format!(", the last of {calls} calls in a row");
+        }
         exam.judge(&inputs, &filled, limit)?;
     }
     exam.subject.arrange(Setup::PLAIN).map_err(|fault| exam.fault(fault))
 }
 
 /// The placements to try. The one past the end names over-reads and over-writes by the byte, the
-/// one before the start likewise; shifted starts break whoever assumes alignment.
+/// one before the start likewise; shifted starts break whoever assumes alignment; calls in a row
+/// break whoever works once, and are how races call.
 pub(crate) fn setups(of: &Outline<'_>) -> Vec<Setup> {
-    let at = |placement, padding| Setup { placement, padding };
+    let at = |placement, padding| Setup { placement, padding, calls: 1 };
     let mut setups = vec![
         at(Placement::EndFlush, 0),
         at(Placement::StartFlush, 0),
         at(Placement::EndFlush, 1),
         at(Placement::StartFlush, 17),
     ];
+    // A second call in place works on the first one's results.
+    if !of.signature.outputs().iter().any(|operand| operand.role == Role::InOut) {
+        setups.push(Setup { calls: IN_A_ROW, ..Setup::PLAIN });
+    }
     if of.is_sampled() {
         return setups;
     }

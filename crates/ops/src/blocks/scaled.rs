@@ -3,16 +3,17 @@
 //!
 //! Vectors run along the terms, which both operands hold densely. A tile of sums stays in
 //! registers over all terms and is added up across lanes at the end, so the order of summation
-//! depends on the number of terms and lanes only. A few rows of the right operand stay in cache
-//! while a block of the left one passes them.
+//! depends on the number of terms and lanes only. The rows of a tile that are more bytes stay in
+//! the first cache while a block of the other operand passes them.
 
 use crate::blocks::row::cut;
 use crate::blocks::stored::Stored;
 use proofmark_schema::Isa;
 use proofmark_simd::{Body, Simd};
 use proofmark_tensor::{Rows, RowsMut};
+use std::ops::Range;
 
-/// Bytes of the left operand that pass the rows of the right one before these change.
+/// Bytes of an operand that pass the rows of the other one before these change.
 const BLOCK_BYTES: usize = 1 << 20;
 
 /// Scales of blocks of `height` rows by some terms.
@@ -28,11 +29,17 @@ pub(crate) struct Scales<'a> {
     pub(crate) first: usize,
 }
 
-impl Scales<'_> {
+impl<'a> Scales<'a> {
     /// The scale of a row's block.
     #[inline(always)]
     pub(crate) fn of(&self, row: usize, block: usize) -> f32 {
-        self.data[(self.first + row) / self.height * self.across + block]
+        self.row(row)[block]
+    }
+
+    /// The scales of a row's blocks: a division less for each.
+    #[inline(always)]
+    fn row(&self, row: usize) -> &'a [f32] {
+        &self.data[(self.first + row) / self.height * self.across..][..self.across]
     }
 }
 
@@ -76,25 +83,54 @@ impl<A: Stored, B: Stored, C: Stored, const FOLDED: bool> ScaledProducts<'_, A, 
     #[inline(always)]
     fn blocks<S: Simd, const MR: usize, const NR: usize>(mut self, simd: S) {
         let (m, n) = (self.left.rows(), self.right.rows());
-        let row_bytes = (self.left.cols() * size_of::<A>()).max(1);
-        let height = (BLOCK_BYTES / row_bytes).next_multiple_of(MR).max(MR);
+        let terms = self.left.cols();
+        if MR * size_of::<A>() > NR * size_of::<B>() {
+            let width = block::<B>(terms, NR);
+            let mut first = 0;
+            while first < n {
+                let end = n.min(first + width);
+                let mut row = 0;
+                while row < m {
+                    let mut column = first;
+                    while column < end {
+                        self.tiles::<S, MR, NR>(simd, row..m.min(row + MR), column);
+                        column += NR;
+                    }
+                    row += MR;
+                }
+                first = end;
+            }
+            return;
+        }
+        let height = block::<A>(terms, MR);
         let mut top = 0;
         while top < m {
             let bottom = m.min(top + height);
             let mut column = 0;
             while column < n {
-                let mut row = top;
-                while row + MR <= bottom {
-                    self.tile::<S, MR, NR>(simd, row, column);
-                    row += MR;
-                }
-                while row < bottom {
-                    self.tile::<S, 1, NR>(simd, row, column);
-                    row += 1;
-                }
+                self.tiles::<S, MR, NR>(simd, top..bottom, column);
                 column += NR;
             }
             top = bottom;
+        }
+    }
+
+    /// The sums of some rows by at most `NR` columns.
+    #[inline(always)]
+    fn tiles<S: Simd, const MR: usize, const NR: usize>(
+        &mut self,
+        simd: S,
+        rows: Range<usize>,
+        column: usize,
+    ) {
+        let mut row = rows.start;
+        while row + MR <= rows.end {
+            self.tile::<S, MR, NR>(simd, row, column);
+            row += MR;
+        }
+        while row < rows.end {
+            self.tile::<S, 1, NR>(simd, row, column);
+            row += 1;
         }
     }
 
@@ -109,13 +145,14 @@ impl<A: Stored, B: Stored, C: Stored, const FOLDED: bool> ScaledProducts<'_, A, 
         let last = self.right.rows() - 1;
         let left: [&[A]; MR] = core::array::from_fn(|i| self.left.row(row + i));
         let right: [&[B]; NR] = core::array::from_fn(|j| self.right.row((column + j).min(last)));
+        let scales: [&[f32]; NR] =
+            core::array::from_fn(|j| self.right_scales.row((column + j).min(last)));
         let terms = right[0].len();
         let mut sums = [[simd.zero(); NR]; MR];
-        let mut start = 0;
+        let (mut block, mut start) = (0, 0);
         while start < terms {
-            let (block, end) = (start / self.block, terms.min(start + self.block));
-            let scale: [f32; NR] =
-                core::array::from_fn(|j| self.right_scales.of((column + j).min(last), block));
+            let end = terms.min(start + self.block);
+            let scale: [f32; NR] = core::array::from_fn(|j| scales[j][block]);
             let (left, right) = (cut(left, start..end), cut(right, start..end));
             if FOLDED {
                 add::<S, A, B, MR, NR>(simd, &mut sums, left, right, Some(scale));
@@ -130,7 +167,7 @@ impl<A: Stored, B: Stored, C: Stored, const FOLDED: bool> ScaledProducts<'_, A, 
                     }
                 }
             }
-            start = end;
+            (block, start) = (block + 1, end);
         }
         let width = NR.min(last + 1 - column);
         for i in 0..MR {
@@ -140,6 +177,13 @@ impl<A: Stored, B: Stored, C: Stored, const FOLDED: bool> ScaledProducts<'_, A, 
             }
         }
     }
+}
+
+/// Rows of so many elements that pass the others: whole tiles.
+const fn block<T>(terms: usize, tile: usize) -> usize {
+    let row_bytes = if terms == 0 { 1 } else { terms * size_of::<T>() };
+    let rows = (BLOCK_BYTES / row_bytes).next_multiple_of(tile);
+    if rows < tile { tile } else { rows }
 }
 
 /// Adds the products of all terms; right elements are multiplied by their row's scale, if any.

@@ -160,6 +160,15 @@ fn a_subnormal_exponential_counts_in_the_scale() {
 }
 
 #[test]
+fn a_swiglu_as_written_is_forgiven_from_where_the_exponential_is_flushed() {
+    let case = row("swiglu", DType::F32, 2);
+    let inputs = Values { tensors: vec![vec![-87.0, -87.36], vec![180.0; 2], Vec::new()] };
+    let truth = SWIGLU.op.oracle(&case, &inputs, 0, &Want::all());
+    assert_eq!(truth.forgiven[0], 0.0);
+    assert!(truth.forgiven[1] * DType::F32.unit() >= truth.value[1].abs());
+}
+
+#[test]
 fn the_textbook_is_forgiven_below_zero_only() {
     let case = row("gelu", DType::F32, 3);
     let inputs = Values { tensors: vec![vec![-4.0, 4.0, -1000.0], Vec::new()] };

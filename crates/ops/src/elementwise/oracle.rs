@@ -30,8 +30,9 @@ impl Exact {
 /// amount, whatever its size.
 const UNDERFLOW: f64 = 1.0 / (1u128 << 125) as f64;
 
-/// Below this `e^−x` is infinite in f32.
-const OVERFLOWS: f64 = -88.0;
+/// Below this `e^x` is no normal f32, and 0 where such are flushed; a little further down `e^−x`
+/// is infinite.
+const LOST: f64 = -87.33;
 
 /// Beyond this the exponential is 0 in f32.
 const VANISHED: f64 = 128.0;
@@ -97,13 +98,13 @@ pub(super) fn sigmoid(x: &[f64], _: f64) -> Exact {
 /// 0 and the product -0, as it rounds in every element type. At -infinity the product is NaN.
 ///
 /// The scale is `4·|y|`, for an exponential, a product, a sum and a quotient, plus what a
-/// subnormal exponential loses, times the element that multiplies it.
+/// subnormal exponential loses, times the element that multiplies it. As written it is all lost
+/// where the exponential overflows in f32 or is flushed.
 pub(super) fn silu(x: &[f64], _: f64) -> Exact {
     let x = x[0];
     let y = x * (1.0 / (1.0 + (-x).exp()));
     let scale = 4.0 * y.abs() + UNDERFLOW * x.abs().min(VANISHED);
-    // As written it is all lost where the exponential overflows in f32.
-    let cancelled = if x < OVERFLOWS { y.abs() / DType::F32.unit() } else { 0.0 };
+    let cancelled = if x < LOST { y.abs() / DType::F32.unit() } else { 0.0 };
     Exact { value: y, scale, cancelled }
 }
 

@@ -274,7 +274,12 @@ def transpose_out(case, inputs, y):
 def spread(scales, tile, shape):
     """The scale of each element: a block of `tile` shares one."""
     for axis, count in enumerate(tile):
-        scales = scales.repeat_interleave(count, axis).narrow(axis, 0, shape[axis])
+        if COMPILED:
+            # Of repeated scales that are cut to a row, times converted codes, inductor 2.15 makes
+            # code that reads past them.
+            scales = scales.index_select(axis, torch.arange(shape[axis]) // count)
+        else:
+            scales = scales.repeat_interleave(count, axis).narrow(axis, 0, shape[axis])
     return scales
 
 

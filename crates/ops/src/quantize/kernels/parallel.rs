@@ -79,16 +79,13 @@ fn whole<T: Stored, C: Stored>(call: &mut Call<'_>) -> Result<(), KernelError> {
     if plan.across != 1 || parts == 1 {
         return bands::<T, C>(call);
     }
-    let workspace = std::mem::take(&mut call.workspace);
-    let ranges = elements_mut::<f32>(workspace, parts * LINE, "workspace")?;
-    let mut ranges = RowsMut::from_slice(ranges, parts, LINE);
-    let mut sheet = Sheet::<T, C>::of(call)?;
-    let mut shared_step = Step::UNIT;
+    let mut step = Step::UNIT;
     if !plan.is_unit {
-        let (x, own) = (sheet.x, {
-            // SAFETY: the view is read again only after the region has ended.
-            unsafe { ranges.share() }
-        });
+        let x = call.inputs[0].rows::<T>()?;
+        let ranges = elements_mut::<f32>(call.workspace, parts * LINE, "workspace")?;
+        let mut ranges = RowsMut::from_slice(ranges, parts, LINE);
+        // SAFETY: the view is read again only after the region has ended.
+        let own = unsafe { ranges.share() };
         pool.run(parts, &|index| {
             let rows = x.range(split(plan.rows, parts, index, 1));
             let range = dispatch(isa, Ranges { plan, x: rows });
@@ -101,9 +98,9 @@ fn whole<T: Stored, C: Stored>(call: &mut Call<'_>) -> Result<(), KernelError> {
             let of = ranges.row_mut(part);
             range = range.join(Range { low: of[0], high: of[1] });
         }
-        shared_step = step(&plan, range);
+        step = self::step(&plan, range);
     }
-    let step = shared_step;
+    let mut sheet = Sheet::<T, C>::of(call)?;
     sheet.note(0, 0, step);
     let shared = sheet.share();
     pool.run(parts, &|index| {
