@@ -8,8 +8,9 @@ use crate::{Roster, find_op};
 use proofmark_contract::{Entry, Values, Want};
 use proofmark_gate::{Depth, Expense, expense};
 use proofmark_measure::{Clock, MonotonicClock, RaceRules};
+use proofmark_peers::{PEERS, Peer};
 use proofmark_schema::plan::{Item, Plan};
-use proofmark_schema::{Case, ContenderId, DType, Isa, Work};
+use proofmark_schema::{Case, ContenderId, DType, Family, Isa, Work};
 use std::collections::BTreeMap;
 
 /// Nanoseconds of what proofs count: fitted to the processor time of 15 proofs of six ops, from
@@ -89,7 +90,7 @@ fn proof(entry: &'static Entry, case: &Case, who: &ContenderId, item: &Item, dep
         + cost::JUDGED * judged as f64
         + cost::OPERATION * operations as f64;
     let called = calls as f64 * call_ns(entry, case, who, item.threads) + others;
-    1e-9 * (cost::WORKER + counted + called)
+    1e-9 * (worker_ns(who) + counted + called)
 }
 
 /// Seconds of a race: its budget, unless its fewest trials take longer or its most are over
@@ -103,10 +104,17 @@ fn race(entry: &Entry, item: &Item, rules: &RaceRules) -> f64 {
         let call = call_ns(entry, &item.case, who, item.threads);
         // Warm-up, verification and rounds that nobody counts; then a few slices at the least.
         let timed = (2.0 * f64::from(rules.blocks) * slice).max(3.0 * call);
-        trial += cost::WORKER + cost::MOVED * elements as f64 + 5.0 * call + 2.0 * timed;
+        trial += worker_ns(who) + cost::MOVED * elements as f64 + 5.0 * call + 2.0 * timed;
     }
     let (least, most) = (f64::from(rules.least_trials), f64::from(rules.most_trials));
     1e-9 * (rules.budget_ns as f64).clamp(least * trial, most * trial)
+}
+
+/// Nanoseconds until a worker is ready for calls of a contender, and of its end.
+fn worker_ns(who: &ContenderId) -> f64 {
+    let is_it = |peer: &&&dyn Peer| who.family == Family::Peer && peer.name() == who.name;
+    let opens_ms = PEERS.iter().find(is_it).map_or(0, |peer| peer.opens_ms());
+    cost::WORKER + 1e6 * f64::from(opens_ms)
 }
 
 /// Nanoseconds of one call of a contender.
@@ -224,6 +232,17 @@ mod tests {
         let [quick, standard] = [true, false]
             .map(|quick| parts(&planned("add:f32[b=1,s=1,d=64]", "native/scalar", quick)));
         assert!(quick.races < standard.races && quick.proofs == standard.proofs);
+    }
+
+    #[test]
+    fn a_compiler_takes_longer_to_be_ready_than_a_kernel() {
+        let kernel = planned("add:f32[b=1,s=1,d=64]", "native/scalar", true);
+        let mut compiler = kernel.clone();
+        compiler.items[0].field = vec!["peer/pytorch_compile".parse().unwrap()];
+        write(&mut compiler);
+        let (kernel, compiler) = (parts(&kernel), parts(&compiler));
+        assert!(compiler.proofs > kernel.proofs + 10.0, "{kernel:?} {compiler:?}");
+        assert!(compiler.races > kernel.races + 2.0, "{kernel:?} {compiler:?}");
     }
 
     #[test]

@@ -39,6 +39,12 @@ pub trait Peer: Sync {
         &[]
     }
 
+    /// About how many milliseconds a worker takes until it is ready for a case, for estimates:
+    /// frameworks take longer than any call, and compilers longer still.
+    fn opens_ms(&self) -> u32 {
+        0
+    }
+
     /// Whether it does this case; its op is one of [`Peer::ops`].
     ///
     /// # Errors
