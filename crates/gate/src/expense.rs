@@ -78,9 +78,7 @@ fn runs(of: &Outline<'_>) -> Runs {
     let plants = if is_empty { 0 } else { special::plants(of, &specials).len() };
     let signs = if specials.signed_zero { plants.div_ceil(2) } else { 0 };
     let changes = if is_empty { 0 } else { trust::changes(of).len() };
-    let setups = memory::setups(of);
-    let in_a_row = setups.iter().map(|setup| setup.calls as usize - 1).sum::<usize>();
-    let judged = setups.len() + exact + zero_mean + structured + plants + changes;
+    let judged = memory::setups(of).len() + exact + zero_mean + structured + plants + changes;
     // Without truths: two calls for shape; repeats, other thread counts and the first other path;
     // laws. One more call and truth each for what the self-proof plants its errors in, and a
     // truth for zeros.
@@ -91,7 +89,7 @@ fn runs(of: &Outline<'_>) -> Runs {
     // Stages of a large case share their inputs.
     let shared = if of.is_sampled() { 3 } else { 7 };
     Runs {
-        calls: (2 + judged + in_a_row + repeats + laws + own) as u64,
+        calls: (2 + judged + repeats + laws + own) as u64,
         truths: (judged + signs + 2 * own) as u64,
         fills: (exact + zero_mean + structured + shared) as u64,
     }
