@@ -44,7 +44,8 @@ pub struct Batch {
     pub dirty_workspace: Option<u32>,
     /// A loop of calls and nothing else, with hot caches: to measure what a batch itself costs.
     pub bare: bool,
-    /// Inputs cannot be read once the clock has stopped.
+    /// Inputs cannot be read once the clock has stopped, and no operand be touched while threads
+    /// fall asleep.
     pub seals_inputs: bool,
 }
 

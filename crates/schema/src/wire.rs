@@ -223,7 +223,8 @@ pub mod option {
     pub const DIRTY_WORKSPACE: u32 = 2;
     /// Between the clocks nothing but the calls: what the batch itself costs is measured by it.
     pub const BARE: u32 = 4;
-    /// Inputs cannot be read once the clock has stopped: what computes only then is caught.
+    /// Inputs cannot be read once the clock has stopped, and no operand be touched while threads
+    /// fall asleep: what computes only then is caught.
     pub const SEAL_INPUTS: u32 = 8;
 }
 

@@ -1,10 +1,10 @@
 /* A peer that adds f32, and misbehaves as it was compiled to: -DWRONG, -DSLOW, -DDEAD, -DHANGING,
  * -DSPINNING, -DLINGERING. -DONCE is wrong where its own result already stands. Results after the
  * clock has stopped: -DHOMING copies them then, -DLATE computes them only then, -DDEFERRED in a
- * thread of its own, -DHOARDING keeps its inputs for that. -DEMPTY does only what has no elements, and one case that no portfolio has.
- * -DMEMO remembers the result of the inputs it saw last, by their values, after it has seen them
- * often; -DSTALE by their addresses, once calls have come so fast that it is being timed. Without
- * any it is right. */
+ * thread of its own, -DHOARDING keeps its inputs for that. -DEMPTY does only what has no elements,
+ * and one case that no portfolio has. -DMEMO remembers the result of the inputs it saw last, by
+ * their values, after it has seen them often; -DSTALE by their addresses, once calls have come so
+ * fast that it is being timed. Without any it is right. */
 #include "proofmark_peer.h"
 #include <pthread.h>
 #include <semaphore.h>

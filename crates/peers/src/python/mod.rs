@@ -104,8 +104,8 @@ pub(crate) const PYTORCH_COMPILE: Framework = Framework {
             Err("the code that inductor 2.15 makes of a padded row reads past its end")
         }
         "matmul_fp8_block" if has_one_short_row_of_scales(case) => Err(
-            "the code that inductor 2.15 makes of one row of scales, the last of a short block, \
-                 reads past it",
+            "the code that inductor 2.15 makes of one row of scales whose last block is short reads \
+             past it",
         ),
         _ => torch_supports(case),
     },
