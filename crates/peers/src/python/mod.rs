@@ -103,10 +103,9 @@ pub(crate) const PYTORCH_COMPILE: Framework = Framework {
         "quantize_int8" if composed::has_rest(case) => {
             Err("the code that inductor 2.15 makes of a padded row reads past its end")
         }
-        "matmul_fp8_block" if has_one_short_row_of_scales(case) => Err(
-            "the code that inductor 2.15 makes of one row of scales whose last block is short reads \
-             past it",
-        ),
+        "matmul_fp8_block" if has_one_short_row_of_scales(case) => {
+            Err("the code of inductor 2.15 reads past one row of scales whose last block is short")
+        }
         _ => torch_supports(case),
     },
     flushes: SIGMOID,
