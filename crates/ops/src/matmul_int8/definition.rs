@@ -135,7 +135,7 @@ impl Op for MatmulInt8 {
         let magnitude = ((1u64 << 23) as f64 / k.max(1) as f64).sqrt().min(127.0) as u32;
         let small = Fill::Ints { magnitude: magnitude.max(1), density: 1.0 };
         Portfolio {
-            exact: vec![fill(small.clone(), small, Fill::PowersOfTwo)],
+            exact: vec![fill(small.clone(), small, Fill::PowersOfTwo { reach: 8 })],
             zero_mean: vec![fill(all(), all(), Fill::Normal), fill(all(), all(), scales())],
             structured: vec![
                 // The largest sums of each sign, and pairs that saturate 16 bits.

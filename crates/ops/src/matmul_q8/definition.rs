@@ -123,10 +123,12 @@ impl Op for MatmulQ8 {
         Portfolio {
             exact: vec![
                 fill(small(), small(), Fill::Constant { value: 0.25 }),
+                // About 4 terms are not 0. Each is below 2^(2 + 7 + 4) and a multiple of 2^-4, so
+                // that f32 holds any sum of 128 of them.
                 fill(
                     Fill::Ints { magnitude: 4, density: 4.0 / terms.max(4.0) },
                     all(),
-                    Fill::PowersOfTwo,
+                    Fill::PowersOfTwo { reach: 4 },
                 ),
             ],
             zero_mean: vec![

@@ -86,8 +86,10 @@ impl Op for Mse {
     fn portfolio(&self, case: &Case, signature: &Signature) -> Portfolio {
         let mut portfolio = Portfolio::standard(signature);
         let all = |fill: Fill| Filling::uniform(signature, &fill);
-        if divisor(case).log2().fract() == 0.0 {
-            // Sums of 65536 such squares are exact in f32, and divided by a power of two.
+        let is_exact = Shape::of(case).elements() <= 65536 && divisor(case).log2().fract() == 0.0;
+        if is_exact {
+            // Sums of 65536 squares of at most 16 are exact in f32, and so is a division by a power
+            // of two.
             portfolio.exact.push(all(Fill::Ints { magnitude: 8, density: 1.0 }));
         }
         portfolio.structured.push(all(Fill::Offset { mean: 100.0 }));

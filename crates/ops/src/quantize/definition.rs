@@ -325,7 +325,10 @@ impl Op for Quantize {
         let all = || Fill::Uniform { low: -128.49, high: 127.49 };
         let scales = || Fill::Uniform { low: 0.001, high: 0.1 };
         Portfolio {
-            exact: vec![codes(Fill::Ints { magnitude: 127, density: 1.0 }, Fill::PowersOfTwo)],
+            exact: vec![codes(
+                Fill::Ints { magnitude: 127, density: 1.0 },
+                Fill::PowersOfTwo { reach: 8 },
+            )],
             zero_mean: vec![codes(Fill::Normal, Fill::Normal), codes(all(), scales())],
             structured: vec![
                 codes(all(), Fill::Graded { decades: 4.0 }),
@@ -399,7 +402,7 @@ impl Quantize {
         for fill in [
             Fill::Zero,
             Fill::Subnormal,
-            Fill::PowersOfTwo,
+            Fill::PowersOfTwo { reach: 8 },
             Fill::NearOverflow { fraction: 0.4 },
             Fill::NearOverflow { fraction: 1.0 },
             Fill::Offset { mean: -1000.0 },

@@ -48,8 +48,11 @@ pub enum Fill {
         /// Probability that an element is drawn and not just 0.
         density: f64,
     },
-    /// `s(1) * 2^(w(0) % 17 - 8)`.
-    PowersOfTwo,
+    /// `s(1) * 2^(w(0) % (2 * reach + 1) - reach)`.
+    PowersOfTwo {
+        /// Greatest absolute value of the exponent.
+        reach: u32,
+    },
     /// `1 + u(0) / 8`, negated in odd columns.
     Alternating,
     /// `mean + normal`.
@@ -267,7 +270,10 @@ impl Fill {
                 let count = 2 * u64::from(magnitude) + 1;
                 (place.word(1) % count) as f64 - f64::from(magnitude)
             }
-            Fill::PowersOfTwo => place.sign(1) * power_of_two((place.word(0) % 17) as i64 - 8),
+            Fill::PowersOfTwo { reach } => {
+                let exponent = place.word(0) % (2 * u64::from(reach) + 1);
+                place.sign(1) * power_of_two(exponent as i64 - i64::from(reach))
+            }
             Fill::Alternating => {
                 let sign = if place.col.is_multiple_of(2) { 1.0 } else { -1.0 };
                 sign * (1.0 + place.uniform(0) / 8.0)

@@ -12,7 +12,7 @@ impl Fill {
             Fill::Normal => ("normal", vec![]),
             Fill::Uniform { low, high } => ("uniform", vec![low, high]),
             Fill::Ints { magnitude, density } => ("ints", vec![f64::from(magnitude), density]),
-            Fill::PowersOfTwo => ("powers_of_two", vec![]),
+            Fill::PowersOfTwo { reach } => ("powers_of_two", vec![f64::from(reach)]),
             Fill::Alternating => ("alternating", vec![]),
             Fill::Offset { mean } => ("offset", vec![mean]),
             Fill::Graded { decades } => ("graded", vec![decades]),
@@ -66,7 +66,9 @@ fn parse(text: &str) -> Option<Fill> {
         ("normal", []) => Fill::Normal,
         ("uniform", &[low, high]) => Fill::Uniform { low, high },
         ("ints", &[magnitude, density]) => Fill::Ints { magnitude: whole(magnitude)?, density },
-        ("powers_of_two", []) => Fill::PowersOfTwo,
+        ("powers_of_two", &[reach]) => {
+            Fill::PowersOfTwo { reach: whole(reach).filter(|&reach| reach <= 1000)? }
+        }
         ("alternating", []) => Fill::Alternating,
         ("offset", &[mean]) => Fill::Offset { mean },
         ("graded", &[decades]) => Fill::Graded { decades },

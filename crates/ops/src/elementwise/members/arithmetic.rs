@@ -141,7 +141,7 @@ member! {
             "the sign of zero is part of the result",
         ],
         truth: oracle::div,
-        exact: |_| Some(Fill::PowersOfTwo),
+        exact: |_| Some(Fill::PowersOfTwo { reach: 8 }),
         fills: &[SUBNORMAL_FIRST],
         laws: &[laws::ONE_IS_NEUTRAL, ROWS_ARE_INDEPENDENT],
         ..EXACT
