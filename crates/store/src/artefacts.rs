@@ -9,7 +9,6 @@ use proofmark_schema::Artefact;
 use sha2::{Digest, Sha256};
 use std::fs;
 use std::io;
-use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 /// Where artefacts are named.
@@ -43,6 +42,12 @@ impl Store {
         self.root.join("programs")
     }
 
+    /// Held while names and the programs that they stand for are compared and changed.
+    fn lock_artefacts(&self) -> Result<fs::File, StoreError> {
+        durable::make_folder(&self.root)?;
+        durable::lock(&self.root.join(".artefacts.lock"))
+    }
+
     /// Copies a program into the store.
     ///
     /// # Errors
@@ -53,13 +58,8 @@ impl Store {
         let folder = self.programs();
         let place = folder.join(&sha256);
         if !place.is_file() {
-            fs::create_dir_all(&folder).map_err(StoreError::io("make", &folder))?;
-            let fresh = folder.join(format!(".{sha256}.{}", std::process::id()));
-            drop(durable::write_synced(&fresh, &bytes)?);
-            let mode = fs::Permissions::from_mode(0o555);
-            fs::set_permissions(&fresh, mode).map_err(StoreError::io("mark", &fresh))?;
-            fs::rename(&fresh, &place).map_err(StoreError::io("rename to", &place))?;
-            durable::sync_directory(&folder)?;
+            durable::make_folder(&folder)?;
+            durable::replace_with(&folder, &sha256, &bytes, 0o555)?;
         }
         Ok(Artefact {
             format: proofmark_schema::FORMAT_VERSION,
@@ -90,7 +90,7 @@ impl Store {
     /// Names an artefact, in place of the last of that name.
     ///
     /// # Errors
-    /// If the name cannot name one, or the disk refuses.
+    /// If the name cannot name one, its program is no longer kept, or the disk refuses.
     pub fn name_artefact(
         &self,
         shelf: Shelf,
@@ -98,10 +98,16 @@ impl Store {
         artefact: &Artefact,
     ) -> Result<(), StoreError> {
         check_run_id(name)?;
+        check_run_id(&artefact.sha256)?;
         let folder = self.root.join(shelf.folder());
-        fs::create_dir_all(&folder).map_err(StoreError::io("make", &folder))?;
+        durable::make_folder(&folder)?;
         let text = serde_json::to_vec_pretty(artefact)
             .map_err(|error| StoreError::Unreadable(error.to_string()))?;
+        let _lock = self.lock_artefacts()?;
+        let program = self.programs().join(&artefact.sha256);
+        if !program.is_file() {
+            return Err(StoreError::Gone { name: name.to_owned(), program });
+        }
         durable::replace(&folder, &format!("{name}.json"), &text)
     }
 
@@ -156,14 +162,22 @@ impl Store {
     /// # Errors
     /// If there is none or the disk refuses.
     pub fn remove_baseline(&self, name: &str) -> Result<Artefact, StoreError> {
+        check_run_id(name)?;
+        let _lock = self.lock_artefacts()?;
         let artefact = self.baseline(name)?;
         let path = self.root.join(Shelf::Baselines.folder()).join(format!("{name}.json"));
         fs::remove_file(&path).map_err(StoreError::io("remove", &path))?;
         let mut named = self.artefacts(Shelf::Baselines)?;
         named.extend(self.artefacts(Shelf::Builds)?);
-        if !named.iter().any(|(_, other)| other.sha256 == artefact.sha256) {
+        // A hash that could be another path was written by somebody else: it removes nothing.
+        let is_hash = check_run_id(&artefact.sha256).is_ok();
+        if is_hash && !named.iter().any(|(_, other)| other.sha256 == artefact.sha256) {
             let path = self.programs().join(&artefact.sha256);
-            fs::remove_file(&path).map_err(StoreError::io("remove", &path))?;
+            match fs::remove_file(&path) {
+                // Already gone, which is what was wanted.
+                Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+                removed => removed.map_err(StoreError::io("remove", &path))?,
+            }
         }
         Ok(artefact)
     }
@@ -234,6 +248,18 @@ mod tests {
         assert!(store.program(&kept).is_ok());
         store.remove_baseline("b").unwrap();
         assert!(store.program(&kept).is_err());
+    }
+
+    #[test]
+    fn a_baseline_whose_hash_is_a_path_removes_nothing_outside_of_the_programs() {
+        let (folder, store, program) = place();
+        let kept = store.keep_program(&program, &[]).unwrap();
+        store.name_artefact(Shelf::Baselines, "a", &kept).unwrap();
+        let path = folder.path().join("store/baselines/a.json");
+        let text = fs::read_to_string(&path).unwrap().replace(&kept.sha256, "../../worker");
+        fs::write(&path, text).unwrap();
+        store.remove_baseline("a").unwrap();
+        assert!(program.is_file());
     }
 
     #[test]

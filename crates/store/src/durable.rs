@@ -1,10 +1,15 @@
 //! Files that are wholly there or not at all, and reads that trust nothing.
 
-use crate::StoreError;
-use rustix::fs::{FlockOperation, Mode, OFlags};
+use crate::{StoreError, journal};
+use rustix::fs::{Mode, OFlags};
+use std::collections::BTreeSet;
 use std::fs::File;
 use std::io::{self, Read, Write};
-use std::path::Path;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, SystemTime};
 
 /// Greatest length of a file other than the journal that is read whole.
 pub(crate) const FILE_LIMIT: u64 = 1 << 30;
@@ -63,28 +68,127 @@ pub(crate) fn write_synced(path: &Path, bytes: &[u8]) -> Result<File, StoreError
     Ok(file)
 }
 
+/// How long a writer waits for another: each holds a lock for milliseconds.
+const LONGEST_WAIT: Duration = Duration::from_secs(60);
+
 /// Waits until no other writer holds this file, and holds it as long as it stays open: to the end
 /// of the process at the most, however that ends.
 pub(crate) fn lock(path: &Path) -> Result<File, StoreError> {
+    lock_within(path, LONGEST_WAIT)
+}
+
+/// The same with another limit of the wait.
+pub(crate) fn lock_within(path: &Path, longest: Duration) -> Result<File, StoreError> {
     let file = open_plain(path, OFlags::RDWR | OFlags::CREATE)?;
-    rustix::io::retry_on_intr(|| rustix::fs::flock(&file, FlockOperation::LockExclusive))
-        .map_err(io::Error::from)
-        .map_err(StoreError::io("lock", path))?;
+    let mut waited = Duration::ZERO;
+    // Short at first, because locks are; then longer, so that waiting costs nothing.
+    let mut pause = Duration::from_micros(100);
+    while !journal::lock(&file).map_err(StoreError::io("lock", path))? {
+        if waited >= longest {
+            return Err(StoreError::Locked { path: path.to_owned(), seconds: longest.as_secs() });
+        }
+        std::thread::sleep(pause);
+        waited += pause;
+        pause = (2 * pause).min(Duration::from_millis(10));
+    }
     Ok(file)
 }
 
-/// Puts a file in place: whoever looks sees the old bytes or the new ones, also after a crash.
-pub(crate) fn replace(directory: &Path, name: &str, bytes: &[u8]) -> Result<(), StoreError> {
-    let path = directory.join(name);
-    let fresh = directory.join(format!(".{name}.new"));
-    // Left over from a crash; a lock is held, so nobody else is writing it now.
-    match std::fs::remove_file(&fresh) {
-        Err(error) if error.kind() != io::ErrorKind::NotFound => {
-            return Err(StoreError::io("remove", &fresh)(error));
-        }
-        _ => {}
+/// Makes a folder and those above it, each with a durable name.
+pub(crate) fn make_folder(path: &Path) -> Result<(), StoreError> {
+    let is_missing = |folder: &&Path| !folder.as_os_str().is_empty() && !folder.is_dir();
+    let missing = path.ancestors().take_while(is_missing).count();
+    if missing == 0 {
+        return Ok(());
     }
-    write_synced(&fresh, bytes)?;
-    std::fs::rename(&fresh, &path).map_err(StoreError::io("rename to", &path))?;
-    sync_directory(directory)
+    std::fs::create_dir_all(path).map_err(StoreError::io("make", path))?;
+    for parent in path.ancestors().skip(1).take(missing) {
+        let is_here = parent.as_os_str().is_empty();
+        sync_directory(if is_here { Path::new(".") } else { parent })?;
+    }
+    Ok(())
+}
+
+/// Puts a file in place: whoever looks sees the old bytes or the new ones, also after a crash.
+///
+/// Several writers may do so at once, with or without a lock: each writes a file of its own, and
+/// the last to rename it wins. A change that depends on the old bytes needs a [`lock`].
+pub(crate) fn replace(directory: &Path, name: &str, bytes: &[u8]) -> Result<(), StoreError> {
+    replace_with(directory, name, bytes, FILE_MODE)
+}
+
+/// The permissions of a small file.
+const FILE_MODE: u32 = 0o644;
+
+/// The same with other permissions.
+pub(crate) fn replace_with(
+    directory: &Path,
+    name: &str,
+    bytes: &[u8],
+    mode: u32,
+) -> Result<(), StoreError> {
+    let path = directory.join(name);
+    let (fresh, mut file) = create_fresh(directory, name)?;
+    let put = || -> Result<File, StoreError> {
+        file.write_all(bytes).map_err(StoreError::io("write", &fresh))?;
+        if mode != FILE_MODE {
+            let mode = std::fs::Permissions::from_mode(mode);
+            file.set_permissions(mode).map_err(StoreError::io("mark", &fresh))?;
+        }
+        file.sync_all().map_err(StoreError::io("sync", &fresh))?;
+        std::fs::rename(&fresh, &path).map_err(StoreError::io("rename to", &path))?;
+        Ok(file)
+    };
+    let file = put().inspect_err(|_| {
+        // The first error is the one to tell; what stays behind is hidden, and swept later.
+        let _ = std::fs::remove_file(&fresh);
+    })?;
+    sync_directory(directory)?;
+    sweep_once(directory, &file);
+    Ok(())
+}
+
+/// A file that no other writer has, in this process or another.
+fn create_fresh(directory: &Path, name: &str) -> Result<(PathBuf, File), StoreError> {
+    static COUNT: AtomicU32 = AtomicU32::new(0);
+    loop {
+        let count = COUNT.fetch_add(1, Ordering::Relaxed);
+        let fresh = directory.join(format!(".{name}.{}-{count}.new", std::process::id()));
+        match open_plain(&fresh, OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL) {
+            // Left by a process that had the same number, or written by one that has it in
+            // another container: never taken over.
+            Err(StoreError::Io { source, .. })
+                if source.kind() == io::ErrorKind::AlreadyExists && count < u32::MAX => {}
+            made => return Ok((fresh, made?)),
+        }
+    }
+}
+
+/// No write takes as long; an unfinished file that is older was left by a writer that died.
+const LEFT_BEHIND: Duration = Duration::from_secs(3600);
+
+/// Removes unfinished files that were left in a folder long before `now` was written, once in a
+/// process: leftovers are rare, and a folder may be long.
+fn sweep_once(directory: &Path, now: &File) {
+    static SWEPT: Mutex<BTreeSet<PathBuf>> = Mutex::new(BTreeSet::new());
+    let mut swept = SWEPT.lock().unwrap_or_else(PoisonError::into_inner);
+    let is_first = swept.insert(directory.to_owned());
+    drop(swept);
+    if is_first && let Ok(now) = now.metadata().and_then(|facts| facts.modified()) {
+        sweep(directory, |made| now.duration_since(made).is_ok_and(|age| age > LEFT_BEHIND));
+    }
+}
+
+/// Removes the unfinished files of a folder whose writers are dead, by the time they were
+/// written. Whatever fails here does no harm, and is tried again at the next sweep.
+pub(crate) fn sweep(directory: &Path, is_dead: impl Fn(SystemTime) -> bool) {
+    for entry in std::fs::read_dir(directory).into_iter().flatten().flatten() {
+        let name = entry.file_name();
+        let is_ours =
+            name.to_str().is_some_and(|name| name.starts_with('.') && name.ends_with(".new"));
+        let made = || entry.metadata().ok().filter(|facts| facts.is_file())?.modified().ok();
+        if is_ours && made().is_some_and(&is_dead) {
+            let _ = std::fs::remove_file(entry.path());
+        }
+    }
 }

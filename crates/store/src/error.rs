@@ -55,6 +55,22 @@ pub enum StoreError {
         /// The writer, where the journal names it.
         pid: Option<u32>,
     },
+    /// Another process holds the lock of a file that is to be changed.
+    #[error("{} is still locked by another process after {seconds} s", path.display())]
+    Locked {
+        /// The lock.
+        path: PathBuf,
+        /// How long it was waited for.
+        seconds: u64,
+    },
+    /// A program was removed before it got a name.
+    #[error("the program of `{name}` is no longer kept: there is no {}", program.display())]
+    Gone {
+        /// The name that it was to get.
+        name: String,
+        /// Where it lay.
+        program: PathBuf,
+    },
     /// A sealed run is not the one that was sealed.
     #[error("the sealed run {} was changed: {}", folder.display(), altered(files))]
     Altered {
@@ -188,6 +204,14 @@ impl StoreError {
                 "wait until {} has ended, or stop it, then use `--resume {run}`",
                 writer_name(*pid)
             ),
+            StoreError::Locked { path, .. } => format!(
+                "wait until the other proofmark has ended, or stop it (`fuser {}` names it), then \
+                 run this command again",
+                path.display()
+            ),
+            StoreError::Gone { .. } => "another command removed it, because nothing else named \
+                                        it: run this command again"
+                .to_owned(),
             StoreError::Altered { .. } => "nothing it says can be trusted: restore the run from a \
                                            copy, or run its plan again"
                 .to_owned(),

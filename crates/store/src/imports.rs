@@ -17,7 +17,7 @@ impl Store {
     pub fn keep_import(&self, name: &str, bytes: &[u8]) -> Result<(), StoreError> {
         check_run_id(name)?;
         let folder = self.imports();
-        fs::create_dir_all(&folder).map_err(StoreError::io("make", &folder))?;
+        durable::make_folder(&folder)?;
         durable::replace(&folder, &format!("{name}.json"), bytes)
     }
 

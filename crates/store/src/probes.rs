@@ -5,7 +5,6 @@ use crate::writer::readable;
 use crate::{Store, StoreError, check_run_id, durable};
 use proofmark_schema::FORMAT_VERSION;
 use proofmark_schema::probe::Probe;
-use std::fs;
 use std::path::PathBuf;
 
 impl Store {
@@ -21,7 +20,7 @@ impl Store {
         check_run_id(&probe.machine)?;
         let bytes = readable(probe)?;
         let folder = self.probes();
-        fs::create_dir_all(&folder).map_err(StoreError::io("make", &folder))?;
+        durable::make_folder(&folder)?;
         durable::replace(&folder, &format!("{}.json", probe.machine), &bytes)
     }
 
@@ -45,6 +44,7 @@ impl Store {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::fs;
 
     #[test]
     fn a_probe_is_found_on_its_own_machine_alone_and_the_last_one_counts() {

@@ -43,12 +43,13 @@ impl Store {
         durable::read_if_there(&self.root.join(name))
     }
 
-    /// Puts a small file beside the runs, whole or not at all.
+    /// Puts a small file beside the runs, whole or not at all. A change that depends on the old
+    /// bytes is made with [`Store::update_file`].
     ///
     /// # Errors
     /// If it cannot be written.
     pub fn write_file(&self, name: &str, bytes: &[u8]) -> Result<(), StoreError> {
-        fs::create_dir_all(&self.root).map_err(StoreError::io("make", &self.root))?;
+        durable::make_folder(&self.root)?;
         durable::replace(&self.root, name, bytes)
     }
 
@@ -56,13 +57,13 @@ impl Store {
     /// waits meanwhile, so that no change undoes another.
     ///
     /// # Errors
-    /// If it cannot be read or written.
+    /// If it cannot be read or written, or another process does not finish changing it.
     pub fn update_file(
         &self,
         name: &str,
         change: impl FnOnce(Option<Vec<u8>>) -> Vec<u8>,
     ) -> Result<(), StoreError> {
-        fs::create_dir_all(&self.root).map_err(StoreError::io("make", &self.root))?;
+        durable::make_folder(&self.root)?;
         let _lock = durable::lock(&self.root.join(format!(".{name}.lock")))?;
         let old = self.read_file(name)?;
         durable::replace(&self.root, name, &change(old))
@@ -88,7 +89,7 @@ impl Store {
         }
         let (plan_bytes, machine_bytes) = (writer::readable(plan)?, writer::readable(machine)?);
         let first = writer::first_frame(run_id, &plan_bytes, &machine_bytes)?;
-        self.make_runs()?;
+        durable::make_folder(&self.runs())?;
         let fresh = self.fresh_directory(run_id)?;
         let made = fill(&fresh, &run, &plan_bytes, &machine_bytes, &first);
         let file = made.inspect_err(|_| {
@@ -97,15 +98,6 @@ impl Store {
         })?;
         durable::sync_directory(&self.runs())?;
         Ok(RunWriter::fresh(run, plan, file, &first))
-    }
-
-    fn make_runs(&self) -> Result<(), StoreError> {
-        let runs = self.runs();
-        if runs.is_dir() {
-            return Ok(());
-        }
-        fs::create_dir_all(&runs).map_err(StoreError::io("make", &runs))?;
-        durable::sync_directory(&self.root)
     }
 
     /// An empty hidden directory of this process's own, beside the runs.

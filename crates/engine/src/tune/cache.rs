@@ -60,14 +60,23 @@ pub(super) fn key(
 }
 
 fn read(store: &Store) -> Result<Kept, EngineError> {
-    let bytes = store.read_file(FILE)?;
-    // A file that cannot be read costs a measurement, nothing more.
-    Ok(bytes.and_then(|bytes| serde_json::from_slice(&bytes).ok()).unwrap_or_default())
+    Ok(parse(store.read_file(FILE)?))
 }
 
-fn write(store: &Store, kept: &Kept) -> Result<(), EngineError> {
-    let bytes = serde_json::to_vec_pretty(kept).expect("crossings have only text as keys");
-    Ok(store.write_file(FILE, &bytes)?)
+fn parse(bytes: Option<Vec<u8>>) -> Kept {
+    // A file that cannot be read costs a measurement, nothing more.
+    bytes.and_then(|bytes| serde_json::from_slice(&bytes).ok()).unwrap_or_default()
+}
+
+/// Changes what is kept. Other commands may change it too: each waits for the one before.
+fn update<T>(store: &Store, change: impl FnOnce(&mut Kept) -> T) -> Result<T, EngineError> {
+    let mut made = None;
+    store.update_file(FILE, |old| {
+        let mut kept = parse(old);
+        made = Some(change(&mut kept));
+        serde_json::to_vec_pretty(&kept).expect("crossings have only text as keys")
+    })?;
+    Ok(made.expect("a file that was updated was changed"))
 }
 
 /// The answer, if it is there; the question is counted.
@@ -75,19 +84,17 @@ pub(super) fn look_up<T>(
     store: &Store,
     find: impl Fn(&Kept) -> Option<T>,
 ) -> Result<Option<T>, EngineError> {
-    let mut kept = read(store)?;
-    let found = find(&kept);
-    kept.lookups += 1;
-    kept.hits += u64::from(found.is_some());
-    write(store, &kept)?;
-    Ok(found)
+    update(store, |kept| {
+        let found = find(kept);
+        kept.lookups = kept.lookups.saturating_add(1);
+        kept.hits = kept.hits.saturating_add(u64::from(found.is_some()));
+        found
+    })
 }
 
 /// Keeps an answer.
 pub(super) fn keep(store: &Store, add: impl FnOnce(&mut Kept)) -> Result<(), EngineError> {
-    let mut kept = read(store)?;
-    add(&mut kept);
-    write(store, &kept)
+    update(store, add)
 }
 
 /// What the store has.

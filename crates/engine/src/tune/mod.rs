@@ -2,6 +2,8 @@
 
 mod cache;
 mod choose;
+#[cfg(test)]
+mod concurrent;
 mod constants;
 mod races;
 mod track;

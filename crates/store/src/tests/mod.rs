@@ -5,6 +5,7 @@ mod corruption;
 mod crash;
 mod faults;
 mod sealing;
+mod writers;
 
 use crate::{ItemEntry, RunWriter, Store};
 use proofmark_schema::conditions::{Reading, Ruler};
