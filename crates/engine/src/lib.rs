@@ -6,6 +6,7 @@ mod again;
 mod arm;
 mod artefact;
 mod bench;
+mod bounded;
 mod check;
 mod compare;
 mod costs;

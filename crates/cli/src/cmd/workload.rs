@@ -3,7 +3,7 @@
 use crate::exit;
 use crate::output::{Failure, print};
 use clap::{Args, Subcommand};
-use proofmark_engine::{find_workload, read_config, unknown_workload, workload_names};
+use proofmark_engine::{ModelError, find_workload, read_config, unknown_workload, workload_names};
 use proofmark_schema::DType;
 use std::path::PathBuf;
 
@@ -66,12 +66,13 @@ impl Workload {
 
 impl FromConfig {
     fn text(&self) -> Result<String, Failure> {
-        let model = read_config(&self.file, self.name.as_deref()).map_err(|error| Failure {
+        let failed = |error: ModelError| Failure {
             message: error.to_string(),
             hint: Some("give a model's config.json or its GGUF file".to_owned()),
             code: exit::USAGE,
-        })?;
+        };
+        let model = read_config(&self.file, self.name.as_deref()).map_err(failed)?;
         let dtypes: Vec<&str> = self.dtype.iter().map(|dtype| dtype.name()).collect();
-        Ok(model.lines(&dtypes.join(","), &self.tokens, self.context))
+        model.lines(&dtypes.join(","), &self.tokens, self.context).map_err(failed)
     }
 }

@@ -1,6 +1,7 @@
 //! Go benchmark text: lines of one name are repetitions of one benchmark.
 
 use super::{ImportedRow, Importer, clean, median_row};
+use std::collections::HashMap;
 
 pub(super) const IMPORTER: Importer =
     Importer { name: "go", summary: "Go benchmark text", looks_like, read };
@@ -11,11 +12,13 @@ fn looks_like(text: &str) -> bool {
 
 fn read(text: &str) -> Result<Vec<ImportedRow>, String> {
     let mut all: Vec<(&str, Vec<f64>)> = Vec::new();
+    let mut places: HashMap<&str, usize> = HashMap::new();
     for (name, ns) in text.lines().filter_map(parse) {
-        match all.iter_mut().find(|(known, _)| *known == name) {
-            Some((_, values)) => values.push(ns),
-            None => all.push((name, vec![ns])),
-        }
+        let place = *places.entry(name).or_insert_with(|| {
+            all.push((name, Vec::new()));
+            all.len() - 1
+        });
+        all[place].1.push(ns);
     }
     let row = |(name, values): (&str, Vec<f64>)| median_row(clean(name), &values, "lines");
     Ok(all.into_iter().filter_map(row).collect())

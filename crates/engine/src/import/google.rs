@@ -2,6 +2,7 @@
 
 use super::{ImportedRow, Importer, clean, median_row};
 use serde_json::Value;
+use std::collections::HashMap;
 
 pub(super) const IMPORTER: Importer = Importer {
     name: "google",
@@ -16,9 +17,10 @@ fn read(text: &str) -> Result<Vec<ImportedRow>, String> {
     let value: Value = serde_json::from_str(text).map_err(|error| error.to_string())?;
     let lines = value["benchmarks"].as_array().ok_or("it has no `benchmarks`")?;
     let mut all: Vec<(&str, Vec<f64>, Option<&Value>)> = Vec::new();
+    let mut places: HashMap<&str, usize> = HashMap::new();
     for line in lines {
         let name = line["run_name"].as_str().or(line["name"].as_str()).unwrap_or_default();
-        let place = all.iter().position(|(known, ..)| *known == name).unwrap_or_else(|| {
+        let place = *places.entry(name).or_insert_with(|| {
             all.push((name, Vec::new(), None));
             all.len() - 1
         });

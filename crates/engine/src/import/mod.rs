@@ -6,11 +6,13 @@ mod go;
 mod google;
 mod hyperfine;
 
+use crate::bounded::read_text;
 use crate::{EngineError, nearest};
 use proofmark_schema::quantity::Interval;
 use proofmark_stats::{median, median_interval};
 use proofmark_store::Store;
 use serde::{Deserialize, Serialize};
+use std::fs::File;
 use std::path::Path;
 
 /// One benchmark of another tool.
@@ -55,8 +57,8 @@ pub struct Importer {
 pub static IMPORTERS: &[Importer] =
     &[criterion::IMPORTER, go::IMPORTER, google::IMPORTER, hyperfine::IMPORTER];
 
-/// Bytes of a file that is read.
-const LARGEST: u64 = 256 << 20;
+/// Longest file that is read.
+const LARGEST_MIB: u64 = 256;
 
 /// Reads a file or a folder of criterion's, and keeps it.
 ///
@@ -66,12 +68,10 @@ pub fn import(store: &Store, path: &Path, from: Option<&str>) -> Result<Imported
     let broken = |reason: String| EngineError::Import { file: path.display().to_string(), reason };
     let facts = std::fs::metadata(path).map_err(|error| broken(error.to_string()))?;
     let (from, rows) = if facts.is_dir() {
-        (criterion::IMPORTER.name, criterion::read_folder(path).map_err(broken)?)
+        (criterion::IMPORTER.name, criterion::read_folder(path, criterion::LIMITS).map_err(broken)?)
     } else {
-        if facts.len() > LARGEST {
-            return Err(broken(format!("it is larger than {LARGEST} bytes")));
-        }
-        let text = std::fs::read_to_string(path).map_err(|error| broken(error.to_string()))?;
+        let text = File::open(path).and_then(|file| read_text(file, LARGEST_MIB));
+        let text = text.map_err(|error| broken(error.to_string()))?;
         let importer = chosen(&text, from)
             .ok_or_else(|| broken("its contents are of no format that is known".to_owned()))?;
         (importer.name, (importer.read)(&text).map_err(broken)?)

@@ -1,18 +1,24 @@
 //! A model's shape from its `config.json` or the header of its GGUF file.
 
 use super::gguf;
-use super::model::{Block, Experts, KNOWN, Model, ModelError};
+use super::model::{Block, Experts, KNOWN, Model, ModelError, sized};
+use crate::bounded::read_text;
 use serde_json::Value;
 use sha2::{Digest, Sha256};
+use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{Read, Seek, SeekFrom};
 use std::path::Path;
 
+/// Longest `config.json` that is read; those of models have a few kilobytes, some with the names of
+/// thousands of classes.
+const LONGEST_MIB: u64 = 16;
+
 /// Reads a model's shape.
 ///
 /// # Errors
-/// If the file cannot be read, is of neither form, lacks a number, or the kind of model is not
-/// known.
+/// If the file cannot be read, is too long or of neither form, lacks a number or has one that no
+/// model can have, or the kind of model is not known.
 pub fn read_config(path: &Path, name: Option<&str>) -> Result<Model, ModelError> {
     let shown = path.display().to_string();
     let unread = |error: std::io::Error| ModelError::Unread {
@@ -26,8 +32,7 @@ pub fn read_config(path: &Path, name: Option<&str>) -> Result<Model, ModelError>
     let (facts, hash) = if is_gguf {
         gguf::facts(file)?
     } else {
-        let mut text = String::new();
-        file.read_to_string(&mut text).map_err(unread)?;
+        let text = read_text(file, LONGEST_MIB).map_err(unread)?;
         let config: Value =
             serde_json::from_str(&text).map_err(|_| ModelError::Form(shown.clone()))?;
         (of_json(&config), hex(&Sha256::digest(text.as_bytes())))
@@ -82,7 +87,8 @@ pub(super) fn hex(bytes: &[u8]) -> String {
 pub(super) struct Facts {
     pub(super) kind: String,
     pub(super) name: Option<String>,
-    pub(super) numbers: std::collections::BTreeMap<String, f64>,
+    /// Values that are there, numbers or not: what is no number is told with its name.
+    pub(super) values: BTreeMap<String, Value>,
     pub(super) has_bias: Option<bool>,
     pub(super) is_encoder: bool,
 }
@@ -91,29 +97,44 @@ fn of_json(config: &Value) -> Facts {
     // Models that see have the words' part inside.
     let text = config.get("text_config").filter(|inner| inner.is_object()).unwrap_or(config);
     let word = |key: &str| text.get(key).or_else(|| config.get(key)).and_then(Value::as_str);
-    let mut numbers = std::collections::BTreeMap::new();
-    for (key, value) in text.as_object().into_iter().flatten() {
-        if let Some(number) = value.as_f64() {
-            numbers.insert(key.clone(), number);
-        }
-    }
+    let given = text.as_object().into_iter().flatten().filter(|(_, value)| !value.is_null());
+    let values = given.map(|(key, value)| (key.clone(), value.clone())).collect();
     Facts {
         kind: word("model_type").unwrap_or_default().to_owned(),
         name: word("_name_or_path").filter(|name| !name.is_empty()).map(str::to_owned),
-        numbers,
+        values,
         has_bias: text.get("attention_bias").and_then(Value::as_bool),
         is_encoder: text.get("use_bidirectional_attention").and_then(Value::as_bool) == Some(true),
     }
 }
 
 impl Facts {
-    fn count(&self, key: &str) -> Option<u64> {
-        let number = *self.numbers.get(key)?;
-        (number >= 1.0 && number.fract() == 0.0).then_some(number as u64)
+    /// A size, if the description has it and it is not 0, which is how some say that a model has
+    /// none of these.
+    fn count(&self, field: &'static str) -> Result<Option<u64>, ModelError> {
+        match self.values.get(field) {
+            Some(value) if whole(value) != Some(0) => {
+                sized(field, whole(value), &shown(value)).map(Some)
+            }
+            _ => Ok(None),
+        }
     }
 
-    fn need(&self, key: &str) -> Result<u64, ModelError> {
-        self.count(key).ok_or_else(|| ModelError::Missing(key.to_owned()))
+    fn need(&self, field: &'static str) -> Result<u64, ModelError> {
+        let value = self.values.get(field).ok_or_else(|| ModelError::Missing(field.to_owned()))?;
+        sized(field, whole(value), &shown(value))
+    }
+
+    /// A number that is not a size, of the first of these fields that is there.
+    fn number(&self, fields: &[&'static str], least: f64, default: f64) -> Result<f64, ModelError> {
+        let given = fields.iter().find_map(|field| Some((*field, self.values.get(*field)?)));
+        let Some((field, value)) = given else { return Ok(default) };
+        let number = value.as_f64().filter(|number| (least..=GREATEST).contains(number));
+        number.ok_or_else(|| ModelError::Size {
+            field,
+            value: shown(value),
+            accepted: format!("a number from {least:e} to {GREATEST:e}"),
+        })
     }
 
     fn model(&self) -> Result<Model, ModelError> {
@@ -127,31 +148,44 @@ impl Facts {
             _ => Block::Llama,
         };
         let (hidden, heads) = (self.need("hidden_size")?, self.need("num_attention_heads")?);
-        let experts = self.count("num_experts").or_else(|| self.count("num_local_experts"));
+        let experts = match self.count("num_experts")? {
+            None => self.count("num_local_experts")?,
+            found => found,
+        };
         let feed_forward = self.need("intermediate_size")?;
         let experts = match experts {
             Some(count) => Some(Experts {
                 count,
                 each: self.need("num_experts_per_tok")?,
-                width: self.count("moe_intermediate_size").unwrap_or(feed_forward),
+                width: self.count("moe_intermediate_size")?.unwrap_or(feed_forward),
             }),
             None => None,
         };
-        // Gemma's windows are of five layers in six; others of this list have none in use.
-        let every = self.count("sliding_window_pattern").unwrap_or(6);
-        let window = self.count("sliding_window").filter(|_| block == Block::Gemma);
-        let number = |keys: [&str; 2], default: f64| {
-            keys.iter().find_map(|key| self.numbers.get(*key)).copied().unwrap_or(default)
+        let head = match self.count("head_dim")? {
+            Some(head) => head,
+            None => {
+                let words = format!("`hidden_size` {hidden} / `num_attention_heads` {heads}");
+                sized("head_dim", Some(hidden / heads), &words)?
+            }
         };
-        Ok(Model {
+        // Gemma's windows are of five layers in six; others of this list have none in use.
+        let window = match block {
+            Block::Gemma => self.count("sliding_window")?,
+            Block::Llama | Block::Bert => None,
+        };
+        let every = match window {
+            Some(_) => self.count("sliding_window_pattern")?.unwrap_or(6),
+            None => 6,
+        };
+        let model = Model {
             name: String::new(),
             source: String::new(),
             block,
             layers: self.need("num_hidden_layers")?,
             hidden,
             heads,
-            kv_heads: self.count("num_key_value_heads").unwrap_or(heads),
-            head: self.count("head_dim").unwrap_or(hidden / heads),
+            kv_heads: self.count("num_key_value_heads")?.unwrap_or(heads),
+            head,
             feed_forward,
             vocabulary: self.need("vocab_size")?,
             has_qk_norm: matches!(kind, "qwen3" | "qwen3_moe" | "gemma3" | "gemma3_text"),
@@ -159,9 +193,32 @@ impl Facts {
             window: window.map(|window| (window, every)),
             is_encoder: self.is_encoder || block == Block::Bert,
             experts,
-            theta: number(["rope_theta", "rope_theta"], 10_000.0),
-            eps: number(["rms_norm_eps", "layer_norm_eps"], 1e-6),
-        })
+            theta: self.number(&["rope_theta"], 1e-6, 10_000.0)?,
+            eps: self.number(&["rms_norm_eps", "layer_norm_eps"], 0.0, 1e-6)?,
+        };
+        model.check()?;
+        Ok(model)
+    }
+}
+
+/// Greatest number that is not a size: rotary bases and epsilons are far below it.
+const GREATEST: f64 = 1e30;
+
+/// A whole number, also one that is written with a point.
+fn whole(value: &Value) -> Option<u64> {
+    // Above this, not every whole number is an f64.
+    let exact = 0.0..=9e15;
+    let rounded =
+        || value.as_f64().filter(|number| exact.contains(number) && number.fract() == 0.0);
+    value.as_u64().or_else(|| rounded().map(|number| number as u64))
+}
+
+/// A value as the description has it, short enough for a message.
+fn shown(value: &Value) -> String {
+    let text = value.to_string();
+    match text.char_indices().nth(40) {
+        Some((end, _)) => format!("{}…", &text[..end]),
+        None => text,
     }
 }
 
@@ -186,7 +243,7 @@ mod tests {
     }
 
     fn products(model: &Model) -> Vec<String> {
-        let text = model.lines("f32", &[1], 1024);
+        let text = model.lines("f32", &[1], 1024).unwrap();
         let lines = text.lines().filter(|line| line.starts_with("matmul"));
         lines.map(|line| line.split(" layout").next().unwrap().to_owned()).collect()
     }

@@ -2,14 +2,16 @@
 
 use super::config::{Facts, hex};
 use super::model::ModelError;
+use serde_json::Value;
 use sha2::{Digest, Sha256};
-use std::io::{BufReader, Read};
+use std::io::{BufReader, Read, Take};
 
 /// The first bytes of such a file.
 pub(super) const MAGIC: &[u8; 4] = b"GGUF";
 
-/// No key or text of a header is longer; a length beyond it means a broken file.
-const LONGEST: u64 = 1 << 26;
+/// No header is longer: those of models with the greatest vocabularies have 20 MiB. A file may
+/// have a hundred gigabytes of weights behind it, which a broken header must not lead into.
+const LONGEST: u64 = 64 << 20;
 
 /// Keys after the architecture's name, and what `config.json` calls them.
 const NAMES: &[(&str, &str)] = &[
@@ -34,7 +36,8 @@ const NAMES: &[(&str, &str)] = &[
 /// # Errors
 /// If it ends early or is not of the format.
 pub(super) fn facts(file: impl Read) -> Result<(Facts, String), ModelError> {
-    let mut header = Header { reader: BufReader::new(file), hash: Sha256::new() };
+    let reader = BufReader::new(file.take(LONGEST));
+    let mut header = Header { reader, hash: Sha256::new() };
     if header.bytes::<4>()? != *MAGIC || !matches!(header.u32()?, 2 | 3) {
         return Err(ModelError::Header("it is of another version than 2 and 3"));
     }
@@ -48,12 +51,12 @@ pub(super) fn facts(file: impl Read) -> Result<(Facts, String), ModelError> {
             Found::Number(number) => note(&mut facts, &key, number),
             Found::Text(text) if key == "general.architecture" => facts.kind = text,
             Found::Text(text) if key == "general.name" => facts.name = Some(text),
-            Found::List(length) if key == "tokenizer.ggml.tokens" => words = Some(length as f64),
+            Found::List(length) if key == "tokenizer.ggml.tokens" => words = Some(length),
             Found::Text(_) | Found::List(_) => {}
         }
     }
     if let Some(words) = words {
-        facts.numbers.entry("vocab_size".to_owned()).or_insert(words);
+        facts.values.entry("vocab_size".to_owned()).or_insert(words.into());
     }
     // The same family under another name.
     if facts.kind == "qwen3moe" {
@@ -62,28 +65,41 @@ pub(super) fn facts(file: impl Read) -> Result<(Facts, String), ModelError> {
     Ok((facts, hex(&header.hash.finalize())))
 }
 
-fn note(facts: &mut Facts, key: &str, number: f64) {
+fn note(facts: &mut Facts, key: &str, number: Value) {
     let Some((_, rest)) = key.split_once('.') else { return };
     if let Some((_, name)) = NAMES.iter().find(|(known, _)| *known == rest) {
-        facts.numbers.insert((*name).to_owned(), number);
+        facts.values.insert((*name).to_owned(), number);
     }
 }
 
 /// A value, of which lists are only counted.
 enum Found {
-    Number(f64),
+    Number(Value),
     Text(String),
     List(u64),
 }
 
+fn number(number: impl Into<Value>) -> Found {
+    Found::Number(number.into())
+}
+
+/// One that is not finite stays as text, so that it can be told.
+fn real(number: f64) -> Found {
+    let text = || Value::from(number.to_string());
+    Found::Number(serde_json::Number::from_f64(number).map_or_else(text, Value::Number))
+}
+
 struct Header<R> {
-    reader: BufReader<R>,
+    reader: BufReader<Take<R>>,
     hash: Sha256,
 }
 
 impl<R: Read> Header<R> {
     fn fill(&mut self, bytes: &mut [u8]) -> Result<(), ModelError> {
-        self.reader.read_exact(bytes).map_err(|_| ModelError::Header("it ends early"))?;
+        self.reader.read_exact(bytes).map_err(|_| match self.reader.get_ref().limit() {
+            0 => ModelError::Header("it is longer than 64 MiB"),
+            _ => ModelError::Header("it ends early"),
+        })?;
         self.hash.update(&*bytes);
         Ok(())
     }
@@ -115,13 +131,13 @@ impl<R: Read> Header<R> {
     /// A value of the format's type of that number.
     fn value(&mut self, kind: u32) -> Result<Found, ModelError> {
         Ok(match kind {
-            0 | 7 => Found::Number(f64::from(u8::from_le_bytes(self.bytes()?))),
-            1 => Found::Number(f64::from(i8::from_le_bytes(self.bytes()?))),
-            2 => Found::Number(f64::from(u16::from_le_bytes(self.bytes()?))),
-            3 => Found::Number(f64::from(i16::from_le_bytes(self.bytes()?))),
-            4 => Found::Number(f64::from(self.u32()?)),
-            5 => Found::Number(f64::from(i32::from_le_bytes(self.bytes()?))),
-            6 => Found::Number(f64::from(f32::from_le_bytes(self.bytes()?))),
+            0 | 7 => number(u8::from_le_bytes(self.bytes()?)),
+            1 => number(i8::from_le_bytes(self.bytes()?)),
+            2 => number(u16::from_le_bytes(self.bytes()?)),
+            3 => number(i16::from_le_bytes(self.bytes()?)),
+            4 => number(self.u32()?),
+            5 => number(i32::from_le_bytes(self.bytes()?)),
+            6 => real(f32::from_le_bytes(self.bytes()?).into()),
             8 => Found::Text(self.text()?),
             9 => {
                 let (inner, length) = (self.u32()?, self.u64()?);
@@ -133,9 +149,9 @@ impl<R: Read> Header<R> {
                 }
                 Found::List(length)
             }
-            10 => Found::Number(self.u64()? as f64),
-            11 => Found::Number(i64::from_le_bytes(self.bytes()?) as f64),
-            12 => Found::Number(f64::from_le_bytes(self.bytes()?)),
+            10 => number(self.u64()?),
+            11 => number(i64::from_le_bytes(self.bytes()?)),
+            12 => real(f64::from_le_bytes(self.bytes()?)),
             _ => return Err(ModelError::Header("a value of a type that the format does not have")),
         })
     }

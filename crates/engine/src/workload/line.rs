@@ -46,9 +46,14 @@ pub(super) fn of_line(line: &str) -> Result<Vec<Wanted>, EngineError> {
     }
     let uses: Vec<Use> = used.map(|place| Use { times, ..place }).into_iter().collect();
     let sweep = if axes.is_empty() { Sweep::default() } else { axes.join(" ").parse()? };
+    let combinations = sweep.combinations();
+    if combinations.len().saturating_mul(dtypes.len()) > super::MOST_CASES {
+        let told = "a line has more than 100,000 cases: give fewer sizes or element types";
+        return Err(EngineError::Nothing(told.to_owned()));
+    }
     let mut cases = Vec::new();
     for dtype in dtypes {
-        for axes in sweep.combinations() {
+        for axes in combinations.clone() {
             let case = Case { op: op.to_owned(), dtype, axes, attrs: attrs.clone() };
             let case = complete_case(entry.op, &case);
             check_case(entry.op, &case)

@@ -3,6 +3,8 @@
 mod captured;
 mod config;
 mod gguf;
+#[cfg(test)]
+mod hostile;
 mod line;
 mod model;
 
@@ -10,11 +12,12 @@ use config::models;
 pub use config::read_config;
 pub use model::{Model, ModelError};
 
+use crate::bounded::read_text;
 use crate::{EngineError, Request, nearest};
-use proofmark_contract::Entry;
 use proofmark_schema::Case;
 use proofmark_schema::plan::Use;
-use std::collections::BTreeSet;
+use std::collections::hash_map::Entry;
+use std::collections::{BTreeSet, HashMap};
 use std::path::Path;
 
 /// The workloads that are always here.
@@ -36,10 +39,19 @@ const CONTEXT: u64 = 1024;
 
 /// Files that include one another may do so to this depth.
 const DEEPEST: usize = 8;
+/// Includes that are followed in all: a few files that include one another often would be read
+/// thousands of millions of times.
+const MOST_FILES: usize = 1_000;
+/// Lines that are read in all.
+const MOST_LINES: usize = 1_000_000;
+/// Cases that they may have in all.
+const MOST_CASES: usize = 100_000;
+/// Longest file that is read.
+const LONGEST_MIB: u64 = 16;
 
 /// A case that is asked for, and where models have it.
 pub(crate) struct Wanted {
-    pub(crate) entry: &'static Entry,
+    pub(crate) entry: &'static proofmark_contract::Entry,
     pub(crate) case: Case,
     pub(crate) uses: Vec<Use>,
 }
@@ -53,14 +65,16 @@ pub fn find(name: &str) -> Result<Option<String>, EngineError> {
         return Ok(Some((*text).to_owned()));
     }
     if let Some(model) = models().iter().find(|model| model.name == name) {
-        return Ok(Some(model.lines("f32,bf16", TOKENS, CONTEXT)));
+        let lines = model.lines("f32,bf16", TOKENS, CONTEXT);
+        return lines.map(Some).map_err(|error| broken(name, 0, error.to_string()));
     }
     let path = Path::new(name);
     if !path.is_file() {
         return Ok(None);
     }
     let unread = |error: std::io::Error| broken(name, 0, error.to_string());
-    std::fs::read_to_string(path).map(Some).map_err(unread)
+    let file = std::fs::File::open(path).map_err(unread)?;
+    read_text(file, LONGEST_MIB).map(Some).map_err(unread)
 }
 
 /// The names that [`find`] knows without looking at files.
@@ -83,20 +97,26 @@ pub fn unknown<'a>(name: &str, others: impl Iterator<Item = &'a str>) -> EngineE
 /// # Errors
 /// The first line that is not of the form, or whose case an op does not have.
 pub(crate) fn cases(request: &Request, text: &str) -> Result<Vec<Wanted>, EngineError> {
-    let mut all = Vec::new();
-    gather(&request.suite, text, 0, &mut all)?;
+    let all = gather(&request.suite, text)?;
     let types: BTreeSet<&str> = all.iter().map(|wanted| wanted.case.dtype.name()).collect();
     let types = types.into_iter().collect::<Vec<_>>().join(", ");
     let mut once: Vec<Wanted> = Vec::new();
+    let mut places: HashMap<String, usize> = HashMap::new();
     for wanted in all {
         let case = &wanted.case;
         let by_op = request.ops.is_empty() || request.ops.contains(&case.op);
         if !by_op || !request.dtypes.is_empty() && !request.dtypes.contains(&case.dtype) {
             continue;
         }
-        match once.iter_mut().find(|known| known.case == *case) {
-            Some(known) => wanted.uses.into_iter().for_each(|one| add_use(&mut known.uses, one)),
-            None => once.push(wanted),
+        match places.entry(case.to_string()) {
+            Entry::Occupied(known) => {
+                let uses = &mut once[*known.get()].uses;
+                wanted.uses.into_iter().for_each(|one| add_use(uses, one));
+            }
+            Entry::Vacant(place) => {
+                place.insert(once.len());
+                once.push(wanted);
+            }
         }
     }
     if once.is_empty() {
@@ -113,31 +133,72 @@ fn add_use(uses: &mut Vec<Use>, one: Use) {
         (&known.model, known.tokens, &known.layer) == (&one.model, one.tokens, &one.layer)
     };
     match uses.iter_mut().find(is_same) {
-        Some(known) => known.times += one.times,
+        Some(known) => known.times = known.times.saturating_add(one.times),
         None => uses.push(one),
     }
 }
 
-fn gather(name: &str, text: &str, depth: usize, all: &mut Vec<Wanted>) -> Result<(), EngineError> {
-    for (number, line) in (1..).zip(text.lines()) {
-        let at = |reason: String| broken(name, number, reason);
-        let line = line.trim();
-        if line.starts_with('{') {
-            all.push(captured::of_line(line).map_err(|error| at(words(&error)))?);
-            continue;
+/// The cases of a text and of all that it includes.
+fn gather(name: &str, text: &str) -> Result<Vec<Wanted>, EngineError> {
+    let mut reading = Reading::default();
+    reading.read(name, text, 0)?;
+    Ok(reading.cases)
+}
+
+/// What was read so far, of all files together.
+#[derive(Default)]
+struct Reading {
+    cases: Vec<Wanted>,
+    files: usize,
+    lines: usize,
+}
+
+impl Reading {
+    fn read(&mut self, name: &str, text: &str, depth: usize) -> Result<(), EngineError> {
+        for (number, line) in (1..).zip(text.lines()) {
+            let at = |reason: String| broken(name, number, reason);
+            self.lines += 1;
+            within(self.lines, MOST_LINES, "1,000,000 lines").map_err(at)?;
+            let line = line.trim();
+            if line.starts_with('{') {
+                self.cases.push(captured::of_line(line).map_err(|error| at(words(&error)))?);
+            } else {
+                let line = line.split('#').next().unwrap_or_default().trim();
+                if let Some(other) = line.strip_prefix("include ") {
+                    self.include(other.trim(), depth, &at)?;
+                } else if !line.is_empty() {
+                    self.cases.extend(line::of_line(line).map_err(|error| at(words(&error)))?);
+                }
+            }
+            within(self.cases.len(), MOST_CASES, "100,000 cases").map_err(at)?;
         }
-        let line = line.split('#').next().unwrap_or_default().trim();
-        if let Some(other) = line.strip_prefix("include ") {
-            let other = other.trim();
-            let text = find(other)?.filter(|_| depth < DEEPEST).ok_or_else(|| {
-                at(format!("there is no workload or file `{other}`, or it includes itself"))
-            })?;
-            gather(other, &text, depth + 1, all)?;
-        } else if !line.is_empty() {
-            all.extend(line::of_line(line).map_err(|error| at(words(&error)))?);
-        }
+        Ok(())
     }
-    Ok(())
+
+    fn include(
+        &mut self,
+        other: &str,
+        depth: usize,
+        at: &dyn Fn(String) -> EngineError,
+    ) -> Result<(), EngineError> {
+        if depth >= DEEPEST {
+            let told = format!(
+                "`{other}` is included by a file that is included, and so on, more than {DEEPEST} \
+                 deep: it includes itself, or its lines belong into fewer files"
+            );
+            return Err(at(told));
+        }
+        self.files += 1;
+        within(self.files, MOST_FILES, "1,000 files").map_err(at)?;
+        let text =
+            find(other)?.ok_or_else(|| at(format!("there is no workload or file `{other}`")))?;
+        self.read(other, &text, depth + 1)
+    }
+}
+
+fn within(count: usize, most: usize, words: &str) -> Result<(), String> {
+    let told = || format!("the workload has more than {words} with all it includes: split it");
+    if count <= most { Ok(()) } else { Err(told()) }
 }
 
 /// An error with what to do about it.
@@ -156,8 +217,7 @@ mod tests {
     use proofmark_schema::{DType, Isa};
 
     fn all_of(text: &str) -> Result<Vec<Wanted>, EngineError> {
-        let mut all = Vec::new();
-        gather("here", text, 0, &mut all).map(|()| all)
+        gather("here", text)
     }
 
     #[test]

@@ -16,9 +16,19 @@ pub enum ModelError {
     /// It is neither form.
     #[error("{0} is neither a config.json of a model nor a GGUF file")]
     Form(String),
-    /// A number is missing or no count.
-    #[error("the description has no `{0}`, or it is no count")]
+    /// A number is missing.
+    #[error("the description has no `{0}`: add it, or give the description of another model")]
     Missing(String),
+    /// A number is none that a model can have.
+    #[error("`{field}` is {value}: acceptable is {accepted}")]
+    Size {
+        /// Its name in `config.json`.
+        field: &'static str,
+        /// What the description says.
+        value: String,
+        /// What it may be.
+        accepted: String,
+    },
     /// The architecture is not one of those known here.
     #[error("no work is known of models of type `{0}` (known: {known})", known = KNOWN.join(", "))]
     Unknown(String),
@@ -101,6 +111,44 @@ pub struct Model {
     pub eps: f64,
 }
 
+/// The greatest value of each size, by its name in `config.json`: a hundred times what models have,
+/// and so small that no product of sizes, tokens and layers below comes near 2^64.
+const LIMITS: &[(&str, u64)] = &[
+    ("num_hidden_layers", 1 << 16),
+    ("hidden_size", 1 << 24),
+    ("num_attention_heads", 1 << 16),
+    ("num_key_value_heads", 1 << 16),
+    ("head_dim", 1 << 16),
+    ("intermediate_size", 1 << 24),
+    ("moe_intermediate_size", 1 << 24),
+    ("vocab_size", 1 << 28),
+    ("sliding_window", 1 << 32),
+    ("sliding_window_pattern", 1 << 16),
+    ("num_experts", 1 << 16),
+    ("num_local_experts", 1 << 16),
+    ("num_experts_per_tok", 1 << 16),
+    (TOKENS, 1 << 20),
+    (CONTEXT, 1 << 32),
+];
+
+/// What the sizes of a step are called; descriptions do not have them.
+const TOKENS: &str = "tokens";
+const CONTEXT: &str = "context";
+
+/// A size that the limit of its field allows, or what is wrong with it.
+pub(super) fn sized(
+    field: &'static str,
+    size: Option<u64>,
+    value: &dyn std::fmt::Display,
+) -> Result<u64, ModelError> {
+    let most = LIMITS.iter().find(|(name, _)| *name == field).map_or(0, |(_, most)| *most);
+    size.filter(|size| (1..=most).contains(size)).ok_or_else(|| ModelError::Size {
+        field,
+        value: value.to_string(),
+        accepted: format!("a whole number from 1 to {most}"),
+    })
+}
+
 /// A line in the making: what the op is given, what the layer is called and how often it is.
 struct Line {
     op: &'static str,
@@ -112,7 +160,13 @@ struct Line {
 impl Model {
     /// The work of steps of so many tokens as lines, each with its multiplicity. One token meets
     /// `context` keys; more are a prompt that meets itself.
-    pub fn lines(&self, dtypes: &str, tokens: &[u64], context: u64) -> String {
+    ///
+    /// # Errors
+    /// If a size is none that a model or a step can have.
+    pub fn lines(&self, dtypes: &str, tokens: &[u64], context: u64) -> Result<String, ModelError> {
+        self.check()?;
+        sized(CONTEXT, Some(context), &context)?;
+        tokens.iter().try_for_each(|count| sized(TOKENS, Some(*count), count).map(drop))?;
         let mut text = format!("# {}, from {}\n", self.name, self.source);
         let _ = writeln!(
             text,
@@ -135,7 +189,31 @@ impl Model {
                     writeln!(text, "{op}:{dtypes} {given} @{}:{count}/{layer} x{times}", self.name);
             }
         }
-        text
+        Ok(text)
+    }
+
+    /// Whether every size is one that a model can have, so that no product of them overflows.
+    ///
+    /// # Errors
+    /// The first that is not.
+    pub(super) fn check(&self) -> Result<(), ModelError> {
+        let mut sizes = vec![
+            ("num_hidden_layers", self.layers),
+            ("hidden_size", self.hidden),
+            ("num_attention_heads", self.heads),
+            ("num_key_value_heads", self.kv_heads),
+            ("head_dim", self.head),
+            ("intermediate_size", self.feed_forward),
+            ("vocab_size", self.vocabulary),
+        ];
+        if let Some(Experts { count, each, width }) = self.experts {
+            sizes.extend([("num_experts", count), ("num_experts_per_tok", each)]);
+            sizes.push(("moe_intermediate_size", width));
+        }
+        if let Some((window, every)) = self.window {
+            sizes.extend([("sliding_window", window), ("sliding_window_pattern", every)]);
+        }
+        sizes.iter().try_for_each(|(field, size)| sized(field, Some(*size), size).map(drop))
     }
 
     fn step(&self, tokens: u64, keys: u64) -> Vec<Line> {
@@ -293,7 +371,7 @@ mod tests {
 
     /// The lines of a step that have an op, without their places.
     fn given(model: &Model, tokens: u64, op: &str) -> Vec<String> {
-        let text = model.lines("f32", &[tokens], 1024);
+        let text = model.lines("f32", &[tokens], 1024).unwrap();
         let of_op = text.lines().filter(|line| line.starts_with(&format!("{op}:")));
         of_op.map(|line| line.split_once(' ').unwrap().1.to_owned()).collect()
     }
@@ -315,7 +393,7 @@ mod tests {
             },
         ];
         for model in models {
-            for line in model.lines("f32,bf16", &[1, 128, 2048], 1024).lines() {
+            for line in model.lines("f32,bf16", &[1, 128, 2048], 1024).unwrap().lines() {
                 if !line.is_empty() && !line.starts_with('#') {
                     let wanted = of_line(line).unwrap_or_else(|error| panic!("{line}: {error}"));
                     assert!(wanted.iter().all(|one| one.uses.len() == 1), "{line}");

@@ -129,8 +129,9 @@ impl Team<'_> {
     fn transform(&self, from: &[f32], to: &mut [f32], shared: &mut [f32]) {
         let &Problem { batch, x, y, .. } = self.problem;
         let inner = self.problem.bins();
-        let middle = Shared(shared[self.sizes.shared - self.middle()..].as_mut_ptr());
-        let spectrum = Shared(shared.as_mut_ptr());
+        // Both are used at once: neither pointer may come from a slice over the other's floats.
+        let (spectrum, middle) = shared.split_at_mut(self.sizes.shared - self.middle());
+        let (spectrum, middle) = (Shared(spectrum.as_mut_ptr()), Shared(middle.as_mut_ptr()));
         let axes = [(&self.lines.plan.across[0], batch * x, inner)];
         let across = axes.into_iter().chain([(&self.lines.plan.across[1], batch, y * inner)]);
         let across = across.filter(|(line, ..)| line.n > 1);
