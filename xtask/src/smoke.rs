@@ -26,6 +26,7 @@ const SMOKE: &[Smoke] = &[
         exit_code: 0,
     },
     Smoke { args: &["selftest", "gate", "softmax", "--seeds", "1"], env: &[], exit_code: 0 },
+    Smoke { args: &["selftest", "judge", "softmax", "--only", "oob_"], env: &[], exit_code: 0 },
     Smoke {
         args: &["bench", "rms_norm", "--quick", "--store", "target/smoke-store"],
         env: &[("PROOFMARK_ISA", "avx2")],

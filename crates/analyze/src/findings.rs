@@ -39,6 +39,7 @@ fn refusal(record: &Record) -> Option<Finding> {
         Outcome::Caught => Severity::Integrity,
         Outcome::Crashed | Outcome::TimedOut => Severity::Crashed,
         Outcome::Broken => Severity::Environment,
+        Outcome::Undecided => Severity::Undecided,
         Outcome::Unsupported | Outcome::Absent | Outcome::Skipped | Outcome::Proven => {
             Severity::Note
         }

@@ -3,7 +3,7 @@
 use proofmark_schema::memory::CacheState;
 use proofmark_schema::proof::{Errors, Proof, Refusal, Stage};
 use proofmark_schema::quantity::Interval;
-use proofmark_schema::race::{Comparison, Verdict};
+use proofmark_schema::race::{CallInputs, Comparison, Verdict};
 use proofmark_schema::record::{Judged, Limits, Performance, Record, ShapeRoles, SliceSpan};
 use proofmark_schema::{Case, ErrorContract, FORMAT_VERSION, Outcome, Receipt, Reproducibility};
 use proofmark_schema::{ContenderId, Memory, Work};
@@ -20,6 +20,7 @@ fn proof(case: &Case, contender: &ContenderId) -> Proof {
         errors: Errors::default(),
         reproducibility: Reproducibility::Bitwise,
         precision: "f32".to_owned(),
+        left: Vec::new(),
         refusal: None,
     }
 }
@@ -43,6 +44,9 @@ pub(crate) fn timed(contender: &str, arm: u32, wall_ns: f64) -> Record {
         comparison: None,
         conditions: None,
         best_peer: None,
+        inputs: CallInputs::Perturbed,
+        seen_faster: None,
+        grown_bytes: None,
         slices: SliceSpan { race: 0, arm },
     };
     Record {

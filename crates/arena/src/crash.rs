@@ -49,10 +49,8 @@ fn place(page: &HandOver, operands: &[Attached], address: u64) -> Option<String>
         return Some("no address: misaligned vector access or wild pointer".to_owned());
     }
     let bases = page.operand_base.iter().map(|base| base.load(Ordering::Relaxed));
-    let is_settling = page.phase.load(Ordering::Relaxed) == phase::SETTLE;
     let mut named = operands.iter().zip(bases);
-    let name = named.find_map(|(at, base)| at.name_address(address, base, is_settling));
-    if let Some(name) = name {
+    if let Some(name) = named.find_map(|(at, base)| at.name_address(address, base)) {
         return Some(name);
     }
     let stack_pointer = page.stack_pointer.load(Ordering::Relaxed);

@@ -9,8 +9,8 @@
 //! Both sides share a page ([`proofmark_schema::wire::HandOver`]) and a socket. The page's `turn`
 //! word, a futex, says whose turn it is, and is the only thing either side ever waits on:
 //!
-//! 1. The first datagram carries the format version and the page's memory file. The worker maps
-//!    it, waits for its turn, answers `Ready` and hands the turn back. A second file asks the
+//! 1. The first datagram carries the hash of the protocol and the page's memory file. The worker
+//!    maps it, waits for its turn, answers `Ready` and hands the turn back. A second file asks the
 //!    worker to sample itself, and is where it notes them (`wire::samples`).
 //! 2. A message: the supervisor sends it, then sets `turn` to `MESSAGE`. The worker reads one
 //!    datagram, carries it out, sends one answer, then hands the turn back.
@@ -20,16 +20,22 @@
 //!
 //! 4. The rulers: the same with `RULERS`, in a worker that has no contender.
 //!
+//! A worker of a race is held ([`Worker::hold`]): all of its threads are stopped (SIGSTOP) while it
+//! is not its turn.
+//!
 //! A worker that has loaded what takes long (`Warm`) can copy itself (`Copy`): the copies are
 //! workers like any other, and children of the supervisor.
 //!
 //! A worker that dies hands nothing back: its signal handler writes the crash into the page and
 //! wakes the supervisor, which looks at the process between waits in any case.
 
+mod batch;
 mod channel;
 mod clock;
 mod crash;
+mod descendants;
 mod fault;
+mod footprint;
 mod heap;
 mod limits;
 mod nursery;
@@ -44,7 +50,9 @@ mod spawn;
 mod wait;
 mod worker;
 
+pub use batch::{Batch, Change, Inputs, Ran};
 pub use fault::Fault;
+pub use footprint::Footprint;
 pub use heap::{give_back_memory, keep_freed_memory};
 pub use limits::Limits;
 pub use operand::{OperandPlan, Stray, StrayPlace};
@@ -52,5 +60,5 @@ pub use own_samples::Noted;
 pub use poison::poison_word;
 pub use ruler::{Ruler, RulerTimes};
 pub use sampler::{Sample, Sampler};
-pub use spawn::{Arena, FixedLayout, Spawn};
-pub use worker::{Batch, Loaded, Ran, Worker};
+pub use spawn::{Arena, FixedLayout, Spawn, processor_in_turn};
+pub use worker::{Loaded, Worker};

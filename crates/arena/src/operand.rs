@@ -28,6 +28,9 @@ pub struct OperandPlan {
     pub sets: usize,
     /// What pages it is to lie on; the kernel has the last word.
     pub pages: Pages,
+    /// Workers change it between calls, by a mapping of their own beside the kernel's; until
+    /// [`crate::Worker::seal_inputs`] they can make such a mapping.
+    pub changes: bool,
 }
 
 /// Bytes of a cache line: sets start on one, as the first does, and one lies between them.
@@ -105,9 +108,8 @@ impl Attached {
         let file = memfd(&plan.name, body)?;
         let align = align_bytes(plan.pages);
         let mapping = Mapping::of_file_aligned(file.as_fd(), body, Access::ReadWrite, align)?;
-        if !plan.writable {
-            // From here on nobody can make another writable mapping of it; ours stays.
-            rustix::fs::fcntl_add_seals(&file, SealFlags::FUTURE_WRITE)?;
+        if !plan.writable && !plan.changes {
+            seal(&file)?;
         }
         let tensors = tensors(plan, &mapping, offset, set_bytes, true);
         let plan = plan.clone();
@@ -131,6 +133,23 @@ impl Attached {
         Ok(Attached { plan, file, mapping, tensors, offset, set_bytes, seed })
     }
 
+    /// Ends the making of writable mappings, where it is an input that changes between calls.
+    pub(crate) fn seal(&self) -> io::Result<()> {
+        if self.plan.changes { seal(&self.file) } else { Ok(()) }
+    }
+
+    /// Bytes that a worker maps a second time, to change them.
+    pub(crate) fn changing_bytes(&self) -> u64 {
+        if self.plan.changes { self.file_bytes() } else { 0 }
+    }
+
+    /// An element of a set, out of the aligned word of 8 bytes that holds it.
+    pub(crate) fn element_of_word(&self, word: u64, (row, col): (usize, usize)) -> u64 {
+        let size = self.plan.dtype.size();
+        let at = self.offset + (row * self.plan.layout.row_stride + col) * size;
+        word >> (8 * (at % 8)) & (u64::MAX >> (64 - 8 * size))
+    }
+
     /// The file to send.
     pub(crate) fn file(&self) -> BorrowedFd<'_> {
         self.file.as_fd()
@@ -149,6 +168,7 @@ impl Attached {
             set_bytes: self.set_bytes,
             align_bytes: align_bytes(self.plan.pages),
             writable: self.plan.writable,
+            changes: self.plan.changes,
         }
     }
 
@@ -195,7 +215,9 @@ impl Attached {
         let seed = self.seed;
         for gap in self.slack() {
             let at = gap.start as u64;
-            write_canary(&mut self.mapping.bytes_mut()[gap], mix(seed, at, 0));
+            let mut canary = vec![0; gap.len()];
+            write_canary(&mut canary, mix(seed, at, 0));
+            self.mapping.write(gap.start, &canary);
         }
     }
 
@@ -204,10 +226,9 @@ impl Attached {
         if !self.plan.writable {
             return None;
         }
-        let bytes = self.mapping.bytes();
         let at = self.slack().find_map(|gap| {
             let seed = mix(self.seed, gap.start as u64, 0);
-            check_canary(&bytes[gap.clone()], seed).map(|inside| gap.start + inside)
+            check_canary(&self.mapping.copy_of(gap.clone()), seed).map(|inside| gap.start + inside)
         })?;
         let place = if at < self.offset {
             StrayPlace::BeforeStart(self.offset - at)
@@ -236,9 +257,7 @@ impl Attached {
     pub(crate) fn poison(&mut self, pattern: u64) {
         let word = poison_word(self.plan.dtype, pattern);
         for row in self.rows() {
-            for chunk in self.mapping.bytes_mut()[row].chunks_mut(8) {
-                chunk.copy_from_slice(&word[..chunk.len()]);
-            }
+            self.mapping.fill(row, word);
         }
     }
 
@@ -246,10 +265,10 @@ impl Attached {
     pub(crate) fn unwritten(&self, pattern: u64) -> Option<usize> {
         let word = poison_word(self.plan.dtype, pattern);
         let (size, cols) = (self.plan.dtype.size(), self.plan.layout.cols());
-        let bytes = self.mapping.bytes();
         let count = self.plan.layout.rows();
         self.rows().take(count).enumerate().find_map(|(row, range)| {
-            let held = bytes[range].chunks_exact(size).enumerate().position(|(col, element)| {
+            let bytes = self.mapping.copy_of(range);
+            let held = bytes.chunks_exact(size).enumerate().position(|(col, element)| {
                 let at = col * size % 8;
                 element == &word[at..at + size]
             });
@@ -258,13 +277,8 @@ impl Attached {
     }
 
     /// Names an address of the worker, which has element 0 at `base`, if it lies in or beside
-    /// this operand. Inputs may be sealed while results come home, and then be read at most.
-    pub(crate) fn name_address(
-        &self,
-        address: u64,
-        base: u64,
-        is_settling: bool,
-    ) -> Option<String> {
+    /// this operand.
+    pub(crate) fn name_address(&self, address: u64, base: u64) -> Option<String> {
         let guard = self.mapping.guard_bytes() as i128;
         let (offset, file) = (self.offset as i128, self.mapping.len() as i128);
         let span = (self.span_bytes() + (self.tensors.len() - 1) * self.set_bytes) as i128;
@@ -279,7 +293,6 @@ impl Attached {
             _ if at == span => format!("`{name}`+{at}: first byte past the end{guard}"),
             _ if at > span => format!("`{name}`+{at}: {} bytes past the end{guard}", at - span),
             _ if self.plan.writable => format!("`{name}`+{at}: inside"),
-            _ if is_settling => format!("inside input `{name}` at byte {at}, which is sealed"),
             _ => {
                 format!("inside read-only input `{name}` at byte {at} (write to a read-only input)")
             }
@@ -299,10 +312,17 @@ fn tensors(
         let base = mapping.base().wrapping_add(offset + set * set_bytes);
         // SAFETY: the spans of all sets lie in the mapping, as the placement has checked; it is
         // readable, and writable if `writable`, and kept beside the tensors, which do not overlap.
-        // Workers write only in their turn, and the supervisor reads and writes only in its own.
+        // In a race, workers are stopped while it is not their turn, and the supervisor reads and
+        // writes only in its own. A proof's worker could write at any time: what is read then may
+        // be any bits, which every element type allows.
         unsafe { Tensor::from_raw(base, plan.dtype, plan.layout.clone(), writable) }
     };
     (0..plan.sets.max(1)).map(tensor).collect()
+}
+
+/// After this call no process can make another writable mapping of the file. Existing ones stay.
+fn seal(file: &OwnedFd) -> io::Result<()> {
+    Ok(rustix::fs::fcntl_add_seals(file, SealFlags::FUTURE_WRITE)?)
 }
 
 /// What the address of an operand's file must be a multiple of.
@@ -333,6 +353,7 @@ mod tests {
             writable: true,
             sets: 1,
             pages: Pages::Small,
+            changes: false,
         }
     }
 
@@ -366,7 +387,7 @@ mod tests {
             assert!((0..4).all(|set| y.tensor(set).to_f64() == [set as f64; 15]));
             assert_eq!(y.stray(), None);
             let at = y.offset + 2 * y.set_bytes + 60 + 3;
-            y.mapping.bytes_mut()[at] ^= 1;
+            y.mapping.write(at, &[y.mapping.copy_of(at..at + 1)[0] ^ 1]);
             assert_eq!(y.stray().unwrap().place, StrayPlace::PastEnd(3));
         }
     }
@@ -379,7 +400,7 @@ mod tests {
         assert_eq!(y.stray(), None);
         let mut rows_seen = 0;
         for at in start - 64..start + span + 64 {
-            y.mapping.bytes_mut()[at] ^= 1;
+            y.mapping.write(at, &[y.mapping.copy_of(at..at + 1)[0] ^ 1]);
             let stray = y.stray().map(|stray| stray.place);
             let inside = at.wrapping_sub(start);
             let expected = if at < start {
@@ -393,7 +414,7 @@ mod tests {
                 None
             };
             assert_eq!(stray, expected, "byte {at}");
-            y.mapping.bytes_mut()[at] ^= 1;
+            y.mapping.write(at, &[y.mapping.copy_of(at..at + 1)[0] ^ 1]);
         }
         assert_eq!(rows_seen, 60);
     }
@@ -416,7 +437,7 @@ mod tests {
     fn addresses_are_named_by_their_operand() {
         let y = attached(Layout::dense([4]), Placement::EndFlush);
         let base = 0x10_0000;
-        let name = |address: u64| y.name_address(address, base, false);
+        let name = |address: u64| y.name_address(address, base);
         assert_eq!(name(base - 4).unwrap(), "`y`-4: 4 bytes before the start");
         assert_eq!(name(base + 16).unwrap(), "`y`+16: first byte past the end (guard page)");
         assert_eq!(name(base + 20).unwrap(), "`y`+20: 4 bytes past the end (guard page)");
@@ -425,7 +446,7 @@ mod tests {
         assert_eq!(name(8), None);
         let y = attached(Layout::dense([4]), Placement::StartFlush);
         assert_eq!(
-            y.name_address(base - 1, base, false).unwrap(),
+            y.name_address(base - 1, base).unwrap(),
             "`y`-1: 1 bytes before the start (guard page)"
         );
     }
@@ -436,7 +457,7 @@ mod tests {
         y.poison(1);
         assert_eq!((y.stray(), y.unwritten(1)), (None, None));
         let at = y.offset;
-        y.mapping.bytes_mut()[at] ^= 1;
+        y.mapping.write(at, &[y.mapping.copy_of(at..at + 1)[0] ^ 1]);
         assert_eq!(y.stray().unwrap().place, StrayPlace::PastEnd(0));
     }
 }

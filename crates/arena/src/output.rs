@@ -49,6 +49,11 @@ impl Output {
         self.tail.drain(..excess);
     }
 
+    /// Bytes that came so far.
+    pub(crate) fn total(&self) -> u64 {
+        self.total
+    }
+
     /// The end of the output; says how much came before it.
     pub(crate) fn text(&mut self) -> String {
         let lost = self.total - self.tail.len() as u64;

@@ -1,6 +1,7 @@
 //! A worker's process: whether it lives, what it uses, and its certain end.
 
 use crate::clock::ProcessClock;
+use crate::descendants;
 use crate::limits::status_bytes;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fd::{AsFd, OwnedFd};
@@ -40,7 +41,10 @@ impl Process {
             Ok((pidfd, ProcessClock::of(pid)?, File::open(proc_path(pid, "statm"))?))
         };
         match watch() {
-            Ok((pidfd, clock, statm)) => Ok(Process { pid, pidfd, clock, statm, is_reaped: false }),
+            Ok((pidfd, clock, statm)) => {
+                descendants::add_worker(pid);
+                Ok(Process { pid, pidfd, clock, statm, is_reaped: false })
+            }
             Err(error) => {
                 // It may be gone already; either way it is reaped.
                 let _ = kill_process(pid, Signal::KILL);
@@ -73,9 +77,35 @@ impl Process {
         self.ending()
     }
 
+    /// Stops every thread of the group and waits until the process has stopped; how it ended, if
+    /// it did instead.
+    pub(crate) fn stop(&self) -> Result<(), Ending> {
+        // Fails only where there is nothing left to stop.
+        let _ = kill_process_group(self.pid, Signal::STOP);
+        let options = WaitIdOptions::EXITED | WaitIdOptions::STOPPED | WaitIdOptions::NOWAIT;
+        loop {
+            match waitid(WaitId::PidFd(self.pidfd.as_fd()), options) {
+                Err(rustix::io::Errno::INTR) => {}
+                Ok(Some(status)) if status.stopped() => return Ok(()),
+                _ => return self.ending().map_or(Ok(()), Err),
+            }
+        }
+    }
+
+    /// Lets every thread of the group run on.
+    pub(crate) fn resume(&self) {
+        // Fails only where there is nothing left to resume, which the wait after it finds out.
+        let _ = kill_process_group(self.pid, Signal::CONT);
+    }
+
     /// Processor time of all its threads.
     pub(crate) fn cpu_ns(&self) -> Option<u64> {
         self.clock.ns()
+    }
+
+    /// Processor time of the processes that it has started and that live.
+    pub(crate) fn descendants_ns(&self) -> u64 {
+        descendants::cpu_ns(self.pid)
     }
 
     /// Resident memory now; 0 once it is gone.
@@ -105,7 +135,7 @@ impl Process {
         let _ = std::fs::write(proc_path(self.pid, "clear_refs"), "5");
     }
 
-    /// Ends the process and everything in its group, and reaps it.
+    /// Ends the process, everything in its group and everything that it has started, and reaps it.
     pub(crate) fn end(&mut self) {
         if self.is_reaped {
             return;
@@ -116,6 +146,7 @@ impl Process {
         let _ = pidfd_send_signal(&self.pidfd, Signal::KILL);
         let _ = waitid(WaitId::PidFd(self.pidfd.as_fd()), WaitIdOptions::EXITED);
         self.is_reaped = true;
+        descendants::remove_worker(self.pid);
     }
 }
 

@@ -3,7 +3,7 @@
 use crate::channel::Channel;
 use crate::output::Output;
 use crate::process::Process;
-use crate::{Fault, Limits, Worker};
+use crate::{Fault, Limits, Worker, descendants};
 use rustix::fd::{AsRawFd, OwnedFd};
 use rustix::process::{Pid, Resource, Rlimit, Signal};
 use rustix::thread::CpuSet;
@@ -12,6 +12,7 @@ use std::io;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// How to start workers.
 #[derive(Clone, Debug)]
@@ -50,6 +51,16 @@ pub struct FixedLayout {
 const CONTROL: i32 = OPEN_FILES as i32 - 1;
 /// Files a worker may have open.
 const OPEN_FILES: u64 = 256;
+
+/// The next of the processors that this process may run on, round after round: workers that are
+/// each kept on one processor share them evenly.
+pub fn processor_in_turn() -> Option<usize> {
+    static TURN: AtomicUsize = AtomicUsize::new(0);
+    let allowed = rustix::thread::sched_getaffinity(None).ok()?;
+    let turn = TURN.fetch_add(1, Ordering::Relaxed);
+    let processors = (0..CpuSet::MAX_CPU).filter(|&cpu| allowed.is_set(cpu));
+    processors.clone().nth(turn % processors.count().max(1))
+}
 
 /// Numbers that the child sets for itself between fork and exec.
 #[derive(Clone, Copy, Debug)]
@@ -96,6 +107,7 @@ impl Arena {
             Channel::pair().map_err(|error| Fault::world("making a socket", error))?;
         let (output, printed) =
             Output::new().map_err(|error| Fault::world("making a pipe", error))?;
+        let starting = descendants::starting();
         let child = self.start(options, &control, printed).map_err(|error| {
             Fault::world(&format!("starting {}", self.program.display()), error)
         })?;
@@ -103,6 +115,7 @@ impl Arena {
         drop(control);
         let process = Process::new(Pid::from_child(&child))
             .map_err(|error| Fault::world("watching a worker", error))?;
+        drop(starting);
         let limits = self.limits.for_calls_of(options.operations);
         Worker::greet(process, channel, output, limits, options.sampled_hertz)
     }
@@ -120,9 +133,8 @@ impl Arena {
         command.args(&self.args).arg("--control-fd").arg(CONTROL.to_string());
         command.stdin(Stdio::null()).stdout(printed.try_clone()?).stderr(printed);
         command.process_group(0);
-        if options.environment_pad > 0 {
-            command.env("PROOFMARK_PAD", "x".repeat(options.environment_pad));
-        }
+        // Always there, so that its presence tells a contender nothing.
+        command.env(descendants::MARK, "x".repeat(options.environment_pad));
         // SAFETY: `enter` makes system calls on numbers alone: it neither allocates nor locks,
         // so it may run in the child of a process with threads.
         unsafe { command.pre_exec(move || enter(cage)) };

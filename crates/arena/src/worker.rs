@@ -1,5 +1,6 @@
 //! A worker as the supervisor uses it.
 
+use crate::batch::{Batch, Change, Inputs, Ran};
 use crate::channel::Channel;
 use crate::clock::monotonic_ns;
 use crate::operand::{Attached, OperandPlan, Stray};
@@ -7,13 +8,16 @@ use crate::output::Output;
 use crate::own_samples::OwnSamples;
 use crate::process::Process;
 use crate::wait::{GaveUp, wait_for_turn};
-use crate::{Fault, Limits, Spawn, crash};
+use crate::{Fault, Footprint, Limits, Spawn, crash, descendants, footprint};
 use proofmark_schema::memory::Probe;
-use proofmark_schema::wire::{FromWorker, HandOver, PAGE_BYTES, ToWorker, option, status, turn};
-use proofmark_schema::{Cache, Case, ContenderId, ErrorContract, FORMAT_VERSION, Family, Receipt};
+use proofmark_schema::wire::{
+    FromWorker, HandOver, LEDGER_CALLS, LEDGER_OFFSET, Ledger, PAGE_BYTES, PROTOCOL, ToWorker,
+    option, status, turn,
+};
+use proofmark_schema::{Cache, Case, ContenderId, ErrorContract, Family, Receipt};
 use proofmark_tensor::{Access, Mapping, Tensor, memfd};
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
-use rustix::process::Pid;
+use rustix::process::{Pid, WaitId, WaitIdOptions, waitid};
 use rustix::thread::futex;
 use std::io;
 use std::sync::atomic::Ordering::{Relaxed, Release};
@@ -29,69 +33,8 @@ pub struct Loaded {
     pub workspace_bytes: usize,
     /// Bytes of packed weights; if not 0, [`Worker::prepare`] must come before a batch.
     pub prepared_bytes: usize,
-}
-
-/// A command to call the kernel.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Batch {
-    /// Calls before the clock starts.
-    pub prime: u32,
-    /// Calls that are timed.
-    pub calls: u32,
-    /// Check the processor's state after every call, not only at the end.
-    pub check_each_call: bool,
-    /// Fill the workspace with this pattern first.
-    pub dirty_workspace: Option<u32>,
-    /// A loop of calls and nothing else, with hot caches: to measure what a batch itself costs.
-    pub bare: bool,
-    /// Inputs cannot be read once the clock has stopped, and no operand be touched while threads
-    /// fall asleep.
-    pub seals_inputs: bool,
-}
-
-impl Default for Batch {
-    /// One call.
-    fn default() -> Batch {
-        Batch {
-            prime: 0,
-            calls: 1,
-            check_each_call: false,
-            dirty_workspace: None,
-            bare: false,
-            seals_inputs: false,
-        }
-    }
-}
-
-/// What a batch took, as the worker tells it; `outer_ns` and `used_ns` are the supervisor's own.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Ran {
-    /// Start of the timed calls on the monotonic clock.
-    pub start_ns: u64,
-    /// Time of the timed calls.
-    pub wall_ns: u64,
-    /// Processor time of the calling thread for them.
-    pub cpu_ns: u64,
-    /// From the command to the answer on the supervisor's clock: an upper bound.
-    pub outer_ns: u64,
-    /// Processor time that the kernel accounts to the whole process meanwhile, priming included;
-    /// 0 where it does not say.
-    pub used_ns: u64,
-    /// Processor time that it used since its last batch, when it was not its turn; 0 where the
-    /// kernel does not say.
-    pub idle_ns: u64,
-    /// Time that results which lie elsewhere took into the outputs, after the batch.
-    pub settle_ns: u64,
-    /// Involuntary switches of the calling thread.
-    pub switches: u32,
-    /// Page faults of the calling thread.
-    pub faults: u32,
-    /// Heap allocations of the process.
-    pub allocations: u32,
-    /// Bytes that these asked for.
-    pub allocated_bytes: u64,
-    /// State that was left changed; see [`proofmark_schema::wire::leak`].
-    pub leaks: u32,
+    /// Results come into the outputs after the clock has stopped.
+    pub settles: bool,
 }
 
 /// A running worker. Dropping it ends the process and gives back all of its memory.
@@ -104,8 +47,8 @@ pub struct Worker {
     pub(crate) own_samples: Option<OwnSamples>,
     limits: Limits,
     operands: Vec<Attached>,
-    /// Its processor time when its last batch ended.
-    rested_ns: Option<u64>,
+    /// Whether it is stopped while it is not its turn.
+    is_held: bool,
     has_ended: bool,
 }
 
@@ -128,16 +71,17 @@ impl Worker {
             own_samples,
             limits,
             operands: Vec::new(),
-            rested_ns: None,
+            is_held: false,
             has_ended: false,
         };
-        let greeting = FORMAT_VERSION.to_string();
+        let greeting = format!("{PROTOCOL:016x}");
         let files: Vec<_> =
             [Some(&file), samples_file.as_ref()].into_iter().flatten().map(AsFd::as_fd).collect();
         match worker.ask(greeting.as_bytes(), &files)? {
-            FromWorker::Ready { format: FORMAT_VERSION } => Ok(worker),
-            FromWorker::Ready { format } => {
-                Err(Fault::World(format!("worker speaks format {format}, not {FORMAT_VERSION}")))
+            FromWorker::Ready { protocol: PROTOCOL } => Ok(worker),
+            FromWorker::Ready { protocol } => {
+                let said = format!("worker speaks protocol {protocol:016x}, not {PROTOCOL:016x}");
+                Err(Fault::World(said))
             }
             other => Err(worker.broken(&other)),
         }
@@ -167,9 +111,9 @@ impl Worker {
             false => self.tell(&load, &[]),
         };
         match answer? {
-            FromWorker::Loaded { receipt, contract, workspace_bytes, prepared_bytes } => {
+            FromWorker::Loaded { receipt, contract, workspace_bytes, prepared_bytes, settles } => {
                 self.operands.clear();
-                Ok(Loaded { receipt, contract, workspace_bytes, prepared_bytes })
+                Ok(Loaded { receipt, contract, workspace_bytes, prepared_bytes, settles })
             }
             other => Err(self.broken(&other)),
         }
@@ -193,12 +137,16 @@ impl Worker {
         let (output, printed) =
             Output::new().map_err(|error| Fault::world("making a pipe", error))?;
         let cpu = options.cpu;
+        let starting = descendants::starting();
         match self.tell(&ToWorker::Copy { cpu }, &[control.as_fd(), printed.as_fd()])? {
             FromWorker::Copied { pid } => {
-                let pid = Pid::from_raw(pid)
-                    .ok_or_else(|| Fault::World("a copy without a number".to_owned()))?;
+                // A number that is no child of this process is nothing that it may ever signal.
+                let pid = Pid::from_raw(pid).filter(|&pid| is_child(pid)).ok_or_else(|| {
+                    Fault::World("the copy of a worker is not its supervisor's child".to_owned())
+                })?;
                 let process =
                     Process::new(pid).map_err(|error| Fault::world("watching a worker", error))?;
+                drop(starting);
                 let limits = self.limits.for_calls_of(options.operations);
                 Worker::greet(process, channel, output, limits, options.sampled_hertz)
             }
@@ -290,6 +238,42 @@ impl Worker {
         Ok(page.ruler_ns.each_ref().map(|time| time.load(Relaxed)))
     }
 
+    /// Ends the making of writable mappings of inputs that change between calls: every worker that
+    /// shares them has attached them.
+    ///
+    /// # Errors
+    /// If the kernel refuses.
+    pub fn seal_inputs(&self) -> Result<(), Fault> {
+        let sealed = self.operands.iter().try_for_each(Attached::seal);
+        sealed.map_err(|error| Fault::world("sealing inputs", error))
+    }
+
+    /// Stops the worker from now on whenever it is not its turn: none of its threads can run, and
+    /// none can write what another worker is judged on.
+    ///
+    /// # Errors
+    /// If it has ended.
+    pub fn hold(&mut self) -> Result<(), Fault> {
+        self.check_alive()?;
+        self.is_held = true;
+        self.stop()
+    }
+
+    /// Bytes of operands that it maps a second time, to change them between calls.
+    pub fn changing_bytes(&self) -> u64 {
+        self.operands.iter().map(Attached::changing_bytes).sum()
+    }
+
+    /// What call `call` of the last perturbed batch, untimed ones counted, left at its spoiled
+    /// place: the bits of that element.
+    ///
+    /// # Panics
+    /// If there is no such operand or call.
+    pub fn kept(&self, call: usize, operand: usize, row_and_col: (usize, usize)) -> u64 {
+        let word = ledger_of(&self.page).kept[call].load(Relaxed);
+        self.operands[operand].element_of_word(word, row_and_col)
+    }
+
     /// Operand `i` as the supervisor sees it: the same memory, read and write.
     ///
     /// # Panics
@@ -376,8 +360,17 @@ impl Worker {
         if batch.bare {
             options |= option::BARE;
         }
-        if batch.seals_inputs {
-            options |= option::SEAL_INPUTS;
+        let (inputs, change) = match batch.inputs {
+            Inputs::AsTheyAre => (0, None),
+            Inputs::Perturbed(change) => (option::PERTURB, Some(change)),
+            Inputs::Fresh(change) => (option::FRESH, Some(change)),
+            Inputs::Audit(change) => (option::FRESH | option::AUDIT, Some(change)),
+        };
+        if let Some(Change { seed, with_weights }) = change {
+            let calls = batch.prime.saturating_add(batch.calls) as usize;
+            assert!(calls <= LEDGER_CALLS, "{calls} perturbed calls, at most {LEDGER_CALLS}");
+            options |= inputs | if with_weights { 0 } else { option::KEEP_WEIGHTS };
+            page.perturbation_seed.store(seed, Relaxed);
         }
         page.prime.store(batch.prime, Relaxed);
         page.calls.store(batch.calls, Relaxed);
@@ -385,14 +378,9 @@ impl Worker {
         page.dirt.store(batch.dirty_workspace.unwrap_or(0), Relaxed);
         let used_before = self.process.cpu_ns();
         let start_ns = monotonic_ns();
-        self.hand_over(turn::WORKER)?;
-        let outer_ns = monotonic_ns() - start_ns;
-        let used_after = self.process.cpu_ns();
-        let since = |later: Option<u64>, earlier: Option<u64>| {
-            later.zip(earlier).map_or(0, |(later, earlier)| later.saturating_sub(earlier))
-        };
-        let idle_ns = since(used_before, self.rested_ns);
-        self.rested_ns = used_after;
+        let outer_ns = self.hand_over(turn::WORKER)?.saturating_sub(start_ns);
+        let used = self.process.cpu_ns().zip(used_before);
+        let used_ns = used.map_or(0, |(after, before)| after.saturating_sub(before));
         let page = page_of(&self.page);
         if page.status.load(Relaxed) != status::OK {
             let answer = self.answer()?;
@@ -402,9 +390,11 @@ impl Worker {
             start_ns: page.start_ns.load(Relaxed),
             wall_ns: page.wall_ns.load(Relaxed),
             cpu_ns: page.cpu_ns.load(Relaxed),
+            own_ns: page.own_ns.load(Relaxed),
+            alone_ns: page.alone_ns.load(Relaxed),
+            same_ns: page.same_ns.load(Relaxed),
             outer_ns,
-            used_ns: since(used_after, used_before),
-            idle_ns,
+            used_ns,
             settle_ns: page.settle_ns.load(Relaxed),
             switches: page.switches.load(Relaxed),
             faults: page.faults.load(Relaxed),
@@ -412,6 +402,22 @@ impl Worker {
             allocated_bytes: page.allocated_bytes.load(Relaxed),
             leaks: page.leaks.load(Relaxed),
         })
+    }
+
+    /// What the process is now, so that what its contender changes of it can be told.
+    pub fn footprint(&mut self) -> Footprint {
+        self.output.drain();
+        Footprint::of(self.process.pid(), self.output.total())
+    }
+
+    /// Whether any of its threads may run elsewhere than on this processor.
+    pub fn is_outside(&self, cpu: usize) -> bool {
+        footprint::is_outside(self.process.pid(), cpu)
+    }
+
+    /// Processor time of the processes that it has started and that live.
+    pub fn descendants_ns(&self) -> u64 {
+        self.process.descendants_ns()
     }
 
     /// Greatest resident memory since the start or the last reset.
@@ -450,8 +456,6 @@ impl Worker {
 
     /// Sends a datagram, hands the turn over and takes the answer.
     fn ask(&mut self, text: &[u8], files: &[BorrowedFd<'_>]) -> Result<FromWorker, Fault> {
-        // What it does for a message is not done behind anybody's back.
-        self.rested_ns = None;
         match self.channel.send(text, files) {
             Ok(()) => {}
             // A worker that has closed its end is dying: the wait says how.
@@ -462,16 +466,31 @@ impl Worker {
         self.answer()
     }
 
-    /// Gives the worker its turn and waits until it is ours again.
-    fn hand_over(&mut self, to: u32) -> Result<(), Fault> {
+    /// Gives the worker its turn and waits until it is ours again; the time at which it was.
+    fn hand_over(&mut self, to: u32) -> Result<u64, Fault> {
         let page = page_of(&self.page);
         page.turn.store(to, Release);
-        // Fails for no valid address; a worker that is not waiting yet reads the word first.
-        let _ = futex::wake(&page.turn, futex::Flags::empty(), 1);
-        let operands: u64 = self.operands.iter().map(Attached::file_bytes).sum();
+        // A worker that goes on reads the word first.
+        match self.is_held {
+            true => self.process.resume(),
+            // Fails for no valid address; a worker that is not waiting yet reads the word first.
+            false => drop(futex::wake(&page.turn, futex::Flags::empty(), 1)),
+        }
+        let bytes = |operand: &Attached| operand.file_bytes() + operand.changing_bytes();
+        let operands: u64 = self.operands.iter().map(bytes).sum();
         let memory_bytes = self.limits.memory_bytes.saturating_add(operands);
         wait_for_turn(page, &self.process, &mut self.output, &self.limits, memory_bytes)
-            .map_err(|gave_up| self.gone(gave_up))
+            .map_err(|gave_up| self.gone(gave_up))?;
+        let end_ns = monotonic_ns();
+        if self.is_held {
+            self.stop()?;
+        }
+        Ok(end_ns)
+    }
+
+    /// Stops every thread of the worker, and of what it has started in its group.
+    fn stop(&mut self) -> Result<(), Fault> {
+        self.process.stop().map_err(|ending| self.gone(GaveUp::Ended(ending)))
     }
 
     /// The message that must be there.
@@ -521,6 +540,19 @@ fn make_page() -> io::Result<(Mapping, OwnedFd)> {
     let file = memfd("hand-over", PAGE_BYTES)?;
     let page = Mapping::of_file(file.as_fd(), PAGE_BYTES, Access::ReadWrite)?;
     Ok((page, file))
+}
+
+/// Whether a number is that of a child of this process.
+fn is_child(pid: Pid) -> bool {
+    let options = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
+    waitid(WaitId::Pid(pid), options).is_ok()
+}
+
+/// The ledger as atomics.
+fn ledger_of(mapping: &Mapping) -> &Ledger {
+    // SAFETY: the mapping has `PAGE_BYTES` bytes, of which the ledger is the last part; its offset
+    // is a multiple of its alignment, any bits are valid atomics, and all access is atomic.
+    unsafe { &*mapping.base().wrapping_add(LEDGER_OFFSET).cast::<Ledger>() }
 }
 
 /// The page as atomics.

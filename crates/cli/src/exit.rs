@@ -51,6 +51,7 @@ pub(crate) fn of_outcomes(outcomes: impl Iterator<Item = Outcome>) -> u8 {
         Outcome::Caught => INTEGRITY,
         Outcome::Crashed | Outcome::TimedOut => CRASHED,
         Outcome::Absent | Outcome::Skipped | Outcome::Broken => ENVIRONMENT,
+        Outcome::Undecided => UNDECIDED,
     };
     // A wrong kernel outranks a crashed one, which outranks the rest.
     let rank = |code: &u8| match *code {

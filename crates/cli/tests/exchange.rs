@@ -102,8 +102,8 @@ fn what_was_exported_is_imported_with_equal_medians() {
 fn two_shards_merged_are_what_one_run_is() {
     let folder = tempfile::tempdir().unwrap();
     let (one, two) = (folder.path().join("one"), folder.path().join("two"));
-    let whole = bench(&one, &[]);
-    let parts = [bench(&two, &["--shard", "1/2"]), bench(&two, &["--shard", "2/2"])];
+    let whole = bench(&one, &["--seed", "7"]);
+    let parts = ["1/2", "2/2"].map(|part| bench(&two, &["--seed", "7", "--shard", part]));
     let ids = parts.each_ref().map(|part| part["records"][0]["run"].as_str().unwrap().to_owned());
     let alone = proofmark(&two, &["merge", &ids[0]]);
     assert_eq!(alone.status.code(), Some(2));

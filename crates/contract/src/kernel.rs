@@ -72,6 +72,11 @@ pub trait Kernel: Send + Sync + 'static {
         let _ = threads;
     }
 
+    /// Whether results come into the outputs only by [`Kernel::settle`].
+    fn settles(&self) -> bool {
+        false
+    }
+
     /// Brings the result of the last call into the outputs, outside the timed part: for those that
     /// return results in memory of their own.
     ///

@@ -13,6 +13,7 @@ mod kernel;
 mod law;
 mod op;
 mod operand;
+mod perturbation;
 mod portfolio;
 mod values;
 
@@ -23,5 +24,8 @@ pub use kernel::{Kernel, Unsupported};
 pub use law::{Law, Observed};
 pub use op::{Attribute, AttributeKind, Axis, AxisRole, Limits, Op};
 pub use operand::{Operand, Role, Signature};
+pub use perturbation::{
+    PATTERN_COLS, Pattern, Perturbation, Place, Step, changed, fixed_kinds, is_changeable,
+};
 pub use portfolio::{Filling, Portfolio, Specials};
 pub use values::{Truth, Values, Want};

@@ -1,7 +1,6 @@
 //! The run: certify, prove, race, record, one item of the plan after the other.
 
 use crate::admit::Admission;
-use crate::again::raced;
 use crate::limits::{ceilings, demand};
 use crate::{EngineError, Event, Listener, Shard, find_op};
 use proofmark_arena::Arena;
@@ -13,7 +12,7 @@ use proofmark_measure::{
 };
 use proofmark_schema::plan::{Item, Plan};
 use proofmark_schema::proof::{Proof, Refusal};
-use proofmark_schema::race::Race;
+use proofmark_schema::race::{Race, SeenFaster};
 use proofmark_schema::record::{Judged, Performance, Record, SliceSpan};
 use proofmark_schema::{ContenderId, FORMAT_VERSION, Family, Isa, Outcome, Receipt};
 use proofmark_store::{ItemEntry, RunWriter, Store};
@@ -203,8 +202,11 @@ impl Bench<'_> {
                 quiet_ns: (self.quiet_seconds * 1e9) as u64,
                 ..Budget::of(plan).rules(seed)
             };
-            match raced(&rules, self.listener, |rules| race(field, rules, &MonotonicClock)) {
-                Ok(race) => return Some(race),
+            match race(field, &rules, &MonotonicClock) {
+                Ok(race) => {
+                    tell_new_inputs(&race, self.listener);
+                    return Some(race);
+                }
                 Err(fault) => {
                     let failed = field.remove(fault.arm);
                     let proof = refused_while_measured(failed.proof().clone(), &fault);
@@ -224,7 +226,8 @@ pub(crate) fn refused_while_measured(mut proof: Proof, fault: &RaceFault) -> Pro
     proof.outcome = match fault.kind {
         FaultKind::Wrong => Outcome::Wrong,
         FaultKind::Lied => Outcome::Caught,
-        FaultKind::Died | FaultKind::Restless => Outcome::Crashed,
+        FaultKind::Died => Outcome::Crashed,
+        FaultKind::Undecided => Outcome::Undecided,
     };
     // Only a race shows it again: alone and without a clock the contender was proven.
     let (case, who) = (&proof.case, &proof.contender);
@@ -241,6 +244,18 @@ pub(crate) fn refused_while_measured(mut proof: Proof, fault: &RaceFault) -> Pro
         repro,
     });
     proof
+}
+
+/// Tells which arms are faster on inputs that they have seen, and what was done about it.
+pub(crate) fn tell_new_inputs(race: &Race, listener: &dyn Listener) {
+    for SeenFaster { arm, times } in &race.seen_faster {
+        let who = &race.arms[*arm as usize];
+        listener.hear(&Event::Note(format!(
+            "{who} on {} is {times:.2} times slower on inputs that it has not seen; all times of this \
+             race are those of calls on new inputs",
+            race.case
+        )));
+    }
 }
 
 const CONFIDENCE: f64 = 0.95;
@@ -277,8 +292,15 @@ pub(crate) fn performance(
             .filter(|&best| best != arm as u32)
             .and_then(|best| compare(race, best, arm as u32, CONFIDENCE)),
         conditions: Some(conditions(race)),
+        inputs: race.inputs,
+        seen_faster: times_of(&race.seen_faster, arm),
+        grown_bytes: race.grown(arm),
         slices: SliceSpan { race: item.index, arm: arm as u32 },
     })
+}
+
+fn times_of(found: &[SeenFaster], arm: usize) -> Option<f64> {
+    found.iter().find(|one| one.arm as usize == arm).map(|one| one.times)
 }
 
 /// The arm of the fastest peer.

@@ -2,7 +2,6 @@
 #![forbid(unsafe_code)]
 
 mod admit;
-mod again;
 mod arm;
 mod artefact;
 mod bench;
@@ -17,6 +16,7 @@ mod event;
 mod exported;
 mod import;
 mod jobs;
+mod judge;
 mod limits;
 mod merge;
 mod opening;
@@ -53,6 +53,7 @@ pub use estimate::at_this_pace;
 pub use event::{Event, Listener};
 pub use exported::{StoredRow, StoredRun, samples, started, stored_run};
 pub use import::{IMPORTERS, Imported, ImportedRow, Importer, import, imported};
+pub use judge::{JUDGED_OPS, JudgeRequest, JudgeVerdict, judge_verdict, selftest_judge};
 pub use limits::probe_machine;
 pub use merge::{Merged, merge};
 pub use opening::check_opens;
@@ -63,7 +64,7 @@ pub use proofs::ProofBook;
 pub use prove::{Certified, ProveRequest, Proved, prove, reproduce};
 pub use replay::{Replayed, replay};
 pub use request::Request;
-pub use roster::{Roster, check_contender, isa_cap};
+pub use roster::{Roster, check_contender, check_specimen, isa_cap};
 pub use scale::{ScaleRequest, Scaled, scale, scale_of_run};
 pub use selftest::{GateSelfTest, OpSelfTest, OtherGateCount, selftest_gate};
 pub use shard::Shard;

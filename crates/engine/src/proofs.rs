@@ -25,6 +25,9 @@ pub(crate) struct Kept {
     /// See [`terms`]; empty in files of older versions, which is nobody's terms.
     #[serde(default)]
     under: String,
+    /// The seed of its inputs.
+    #[serde(default)]
+    seed: u64,
 }
 
 /// Where the verdicts of a request are kept, and which of them are there already.
@@ -54,6 +57,7 @@ impl<'a> ProofBook<'a> {
             outcome: one.outcome,
             of: identity(&self.program, &self.request.shelf, &one.contender),
             under: terms(self.request, one.op),
+            seed: self.request.seed,
         };
         let add = |old: Option<Vec<u8>>| {
             let mut kept = parse(old);
@@ -77,6 +81,7 @@ impl<'a> ProofBook<'a> {
         let mut kept = read(self.store);
         kept.retain(|one| {
             matches!(one.outcome, Outcome::Proven | Outcome::Unsupported)
+                && (self.request.any_seed || one.seed == self.request.seed)
                 && one.under == terms(self.request, &one.op)
                 && is_this(one)
         });
@@ -112,14 +117,14 @@ pub(crate) fn identity(program: &str, shelf: &PeerShelf, contender: &ContenderId
     }
 }
 
-/// What else a verdict depends on: inputs, threads, the paths that are compared, the tuned constant
-/// that decides when the op's kernels go parallel, and tuned blocks.
+/// What else a verdict depends on beside its seed: threads, the paths that are compared, the tuned
+/// constant that decides when the op's kernels go parallel, and tuned blocks.
 fn terms(request: &ProveRequest, op: &str) -> String {
-    let ProveRequest { seed, threads, cap, tuned, .. } = request;
+    let ProveRequest { threads, cap, tuned, .. } = request;
     let part = tuned.parts.iter().find(|(of, _)| of == op);
     let part = part.map_or_else(String::new, |(_, from)| format!(", parallel from {from}"));
     let blocks = tuned.blocks.map_or_else(String::new, |blocks| format!(", blocks {blocks}"));
-    format!("seed {seed}, threads {threads}, up to {cap}{part}{blocks}")
+    format!("threads {threads}, up to {cap}{part}{blocks}")
 }
 
 /// Tells one build of a program from another.
@@ -150,6 +155,7 @@ mod tests {
             dtypes: Vec::new(),
             with: "native/*@scalar".to_owned(),
             seed: 7,
+            any_seed: false,
             threads: 1,
             cap: Isa::Scalar,
             shelf: PeerShelf::new(folder.join("peers")),

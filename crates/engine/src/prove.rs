@@ -23,6 +23,8 @@ pub struct ProveRequest {
     pub with: String,
     /// Seed of the inputs.
     pub seed: u64,
+    /// Proofs by any seed count as made.
+    pub any_seed: bool,
     /// Threads contenders are given.
     pub threads: usize,
     /// Highest path.

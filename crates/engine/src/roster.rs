@@ -5,6 +5,7 @@ use proofmark_analyze::is_match;
 use proofmark_contract::{Entry, Kernel};
 use proofmark_peers::{Peer, PeerShelf, Status, status};
 use proofmark_schema::{Case, ContenderId, Family, Isa};
+use proofmark_worker::corpus;
 
 /// The highest path kernels may take: what the processor has, capped by `PROOFMARK_ISA`.
 ///
@@ -48,6 +49,8 @@ pub fn check_contender(
             let names: Vec<&str> = entry.mutants.iter().map(|mutant| mutant.name).collect();
             Err(unknown(who, nearest(&who.name, &names).map(ContenderId::mutant)))
         }
+        // Specimens have a place in self-tests alone.
+        Family::Planted => Err(unknown(who, None)),
         // What users register is a peer.
         Family::Plugin => {
             let peers = proofmark_peers::all(shelf);
@@ -55,6 +58,21 @@ pub fn check_contender(
             Err(unknown(who, nearest(&who.name, &names).map(ContenderId::peer)))
         }
     }
+}
+
+/// Whether there is such a specimen in the corpus that self-tests plant.
+///
+/// # Errors
+/// If there is none, with the nearest name.
+pub fn check_specimen(who: &ContenderId) -> Result<(), EngineError> {
+    if corpus::specimen(&who.name).is_some() {
+        return Ok(());
+    }
+    let names: Vec<&str> = corpus::CORPUS.iter().map(|one| one.name).collect();
+    let near = nearest(&who.name, &names);
+    let as_id =
+        |name: &str| ContenderId { family: Family::Planted, name: name.to_owned(), isa: None };
+    Err(unknown(who, near.map(as_id)))
 }
 
 fn unknown(who: &ContenderId, nearest: Option<ContenderId>) -> EngineError {

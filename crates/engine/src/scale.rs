@@ -1,7 +1,6 @@
 //! A contender against itself on more threads, all thread counts in the blocks of one race.
 
 use crate::admit::Admission;
-use crate::again::raced;
 use crate::bench::{performance, record, refused_while_measured};
 use crate::compare::checked;
 use crate::costs::fork_join_ns;
@@ -218,7 +217,7 @@ impl<'a> Ladder<'a> {
                 break None;
             }
             let rules = self.rules(item);
-            match raced(&rules, self.listener, |rules| race(&field, rules, &MonotonicClock)) {
+            match race(&field, &rules, &MonotonicClock) {
                 Ok(race) => break Some(race),
                 Err(fault) => {
                     self.listener.hear(&Event::Note(fault.to_string()));

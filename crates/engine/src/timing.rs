@@ -5,19 +5,21 @@
 //! nothing else.
 
 use crate::admit::Admission;
-use crate::again::raced;
 use crate::compare::looks_for;
 use crate::{EngineError, Event, Listener, find_op};
 use proofmark_arena::Arena;
 use proofmark_gate::Proven;
+use proofmark_machine::StealWatch;
 use proofmark_measure::{
-    MonotonicClock, RaceRules, against_bare_loop, compare, ratio_of_first, rule, ruler_stability,
-    time_of_call,
+    Clock, MonotonicClock, RaceRules, against_bare_loop, compare, ratio_of_first, rule,
+    ruler_stability, time_of_call,
 };
+use proofmark_schema::conditions::RulerStability;
 use proofmark_schema::race::Verdict;
 use proofmark_schema::timing::{LoopOverhead, TimedComparison};
 use proofmark_schema::{Case, ContenderId, Isa};
 use proofmark_stats::{Stopping, clopper_pearson};
+use std::collections::BTreeMap;
 
 /// One kernel that comparisons are made with.
 struct Track {
@@ -71,8 +73,8 @@ pub struct TimingRequest {
 /// Runs the comparisons, one kernel and effect after the other.
 ///
 /// # Errors
-/// If no kernel is asked for, or one cannot be proven or fails while measured: then nothing can
-/// be said.
+/// If no kernel is asked for, or one cannot be proven: then nothing can be said. A race that
+/// cannot be judged is a comparison without a verdict, and the rest goes on.
 pub fn selftest_timing(
     arena: &Arena,
     request: &TimingRequest,
@@ -91,7 +93,10 @@ pub fn selftest_timing(
             let base = admit(&admission, &case, &who, track.threads)?;
             let field = [base, admit(&admission, &slower, &who, track.threads)?];
             for number in 0..request.comparisons {
-                let compared = one(&field, track, request, planted, number, listener)?;
+                let compared = one(&field, track, request, planted, number)?;
+                if let Some(fault) = &compared.fault {
+                    listener.hear(&Event::Note(fault.clone()));
+                }
                 listener.hear(&Event::Note(format!(
                     "{} {} +{planted} %, {} of {}: {} {:.4} in {:.1} s",
                     track.class,
@@ -120,7 +125,6 @@ fn one(
     request: &TimingRequest,
     planted: u64,
     number: usize,
-    listener: &dyn Listener,
 ) -> Result<TimedComparison, EngineError> {
     let seed = proofmark_tensor::mix(request.seed, planted, number as u64);
     let budget_ns = (request.seconds * 1e9) as u64;
@@ -129,30 +133,48 @@ fn one(
     let looks = looks_for(find_op(&case.op)?, case, track.threads);
     let first_look = looks.at()[0] as usize;
     let stopping = Stopping::with_looks(looks);
-    let raced = raced(&rules, listener, |rules| rule(field, rules, &stopping, &MonotonicClock));
-    let (race, ruling) = raced.map_err(|fault| EngineError::Nothing(fault.to_string()))?;
-    let fixed = ratio_of_first(&race, 0, 1, first_look, CONFIDENCE);
-    let ratio = ruling.comparison.ratio;
-    Ok(TimedComparison {
+    let steal = StealWatch::start();
+    let start = MonotonicClock.now_ns();
+    let ruled = rule(field, &rules, &stopping, &MonotonicClock);
+    let seconds = (MonotonicClock.now_ns() - start) as f64 / 1e9;
+    // What holds of a comparison without a verdict; everything measured before it is kept.
+    let mut compared = TimedComparison {
         class: track.class,
         contender: field[0].contender().to_string(),
         case: track.case.to_owned(),
         planted_percent: planted,
         number,
-        verdict: ruling.comparison.verdict,
-        ratio: ratio.estimate,
-        low: ratio.low,
-        high: ratio.high,
-        fixed_low: fixed.map(|interval| interval.low),
-        fixed_high: fixed.map(|interval| interval.high),
-        trials: ruling.comparison.trials,
-        seconds: ruling.seconds,
-        detectable_percent: ruling.detectable.map(|share| 100.0 * share),
-        ruler_percent: ruler_stability(&race)
-            .iter()
-            .map(|ruler| (ruler.ruler.name().to_owned(), 100.0 * ruler.variation))
-            .collect(),
-    })
+        verdict: Verdict::Undecided,
+        ratio: 1.0,
+        low: 0.0,
+        high: f64::MAX,
+        fixed_low: None,
+        fixed_high: None,
+        trials: 0,
+        seconds,
+        detectable_percent: None,
+        ruler_percent: BTreeMap::new(),
+        stolen_percent: 100.0 * steal.share(),
+        fault: None,
+    };
+    match ruled {
+        Err(fault) => compared.fault = Some(fault.to_string()),
+        Ok((race, ruling)) => {
+            let fixed = ratio_of_first(&race, 0, 1, first_look, CONFIDENCE);
+            let ratio = ruling.comparison.ratio;
+            compared.verdict = ruling.comparison.verdict;
+            (compared.ratio, compared.low, compared.high) = (ratio.estimate, ratio.low, ratio.high);
+            compared.fixed_low = fixed.map(|interval| interval.low);
+            compared.fixed_high = fixed.map(|interval| interval.high);
+            compared.trials = ruling.comparison.trials;
+            compared.seconds = ruling.seconds;
+            compared.detectable_percent = ruling.detectable.map(|share| 100.0 * share);
+            let percent =
+                |ruler: &RulerStability| (ruler.ruler.name().to_owned(), 100.0 * ruler.variation);
+            compared.ruler_percent = ruler_stability(&race).iter().map(percent).collect();
+        }
+    }
+    Ok(compared)
 }
 
 /// What a self-test of the race amounts to.
@@ -274,7 +296,9 @@ mod tests {
             trials: 5,
             seconds: 1.0,
             detectable_percent: None,
-            ruler_percent: std::collections::BTreeMap::new(),
+            ruler_percent: BTreeMap::new(),
+            stolen_percent: 0.0,
+            fault: None,
         };
         let many = |count, planted, verdict| vec![of(planted, verdict); count];
         let judged = |parts: &[Vec<TimedComparison>]| timing_verdict(&parts.concat());

@@ -1,12 +1,16 @@
-//! Workers that hold a proven contender and the inputs of a trial.
+//! Workers that hold a proven contender and the inputs of a trial, and the checks of what their
+//! timed calls leave.
 
 use crate::compare::score;
 use crate::examiner::measure;
-use crate::proven::{Proven, Revealed};
-use proofmark_arena::{Batch, Fault, Noted, Ran, Worker};
-use proofmark_contract::Role;
+use crate::proven::Proven;
+use crate::revealed::{Revealed, State};
+use crate::sampling;
+use proofmark_arena::{Batch, Change, Fault, Inputs, Noted, Ran, Worker};
+use proofmark_contract::{Perturbation, Place, Role, Truth, Values, Want};
 use proofmark_schema::memory::Probe;
 use proofmark_schema::{Cache, Memory};
+use proofmark_tensor::{decode, mix};
 
 /// A worker that has loaded a proven contender and holds a trial's inputs.
 pub struct Entrant<'p> {
@@ -17,8 +21,20 @@ pub struct Entrant<'p> {
     pub(crate) before_bytes: u64,
     pub(crate) memory: Memory,
     pub(crate) sets: usize,
+    /// Results come into the outputs after the clock has stopped.
+    pub(crate) settles: bool,
     /// Calls so far: they walk over the sets.
     pub(crate) calls: u64,
+    /// What timed calls left at single places, to be checked when there is time.
+    pub(crate) left: Vec<Left>,
+}
+
+/// What one timed call left at one place.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Left {
+    state: State,
+    place: Place,
+    value: f64,
 }
 
 /// Why timed outputs are not what they should be.
@@ -43,6 +59,56 @@ impl<'p> Entrant<'p> {
         Ok(ran)
     }
 
+    /// Runs a batch of a race and remembers what some of its calls left: `pick` says which.
+    ///
+    /// # Errors
+    /// As for [`Entrant::run`].
+    pub fn slice(&mut self, batch: &Batch, pick: u64) -> Result<Ran, Fault> {
+        let first = self.calls;
+        if matches!(batch.inputs, Inputs::Fresh(_)) {
+            self.restore_in_place();
+        }
+        let ran = self.run(batch)?;
+        self.remember(batch, first, pick);
+        Ok(ran)
+    }
+
+    /// Remembers what a drawn call left at its own spoiled place, and what the last call left at
+    /// the spoiled place of a drawn one.
+    fn remember(&mut self, batch: &Batch, first: u64, pick: u64) {
+        let (change, is_fresh) = match batch.inputs {
+            Inputs::AsTheyAre => return,
+            Inputs::Perturbed(change) => (change, false),
+            Inputs::Fresh(change) => (change, true),
+            // What an audit leaves is checked at once.
+            Inputs::Audit(_) => return,
+        };
+        let all = u64::from(batch.prime) + u64::from(batch.calls);
+        if batch.calls == 0 {
+            return;
+        }
+        let signature = &self.proven.signature;
+        let perturbation = Perturbation::of(signature, change.with_weights);
+        let state = |call: u64| match is_fresh {
+            true => State::Fresh { change, before_last: all - 1 - call },
+            false => State::Stepped { change, call, first, sets: self.sets as u64 },
+        };
+        let place = |call: u64| perturbation.step(change.seed, call).spoil.map(|(place, _)| place);
+        let call = u64::from(batch.prime) + mix(pick, 1, 0) % u64::from(batch.calls);
+        if let Some(place) = place(call).filter(|_| !self.settles) {
+            let dtype = signature.operands()[place.operand].dtype;
+            let bits = self.worker.kept(call as usize, place.operand, (place.row, place.col));
+            let value = decode(dtype, &bits.to_le_bytes()[..dtype.size()])[0];
+            self.left.push(Left { state: state(call), place, value });
+        }
+        if let Some(place) = place(mix(pick, 1, 1) % all) {
+            let set = self.set_of(first + all - 1);
+            let tensor = self.worker.tensor_of(place.operand, set);
+            let value = tensor.element(place.row, place.col);
+            self.left.push(Left { state: state(all - 1), place, value });
+        }
+    }
+
     /// The worker's process.
     pub fn pid(&self) -> u32 {
         self.worker.pid()
@@ -53,9 +119,22 @@ impl<'p> Entrant<'p> {
         self.worker.take_samples()
     }
 
+    /// Processor time of the processes that it has started and that live.
+    pub fn descendants_ns(&self) -> u64 {
+        self.worker.descendants_ns()
+    }
+
     /// Sets of operands that calls walk over.
     pub fn sets(&self) -> usize {
         self.sets
+    }
+
+    /// Ends the making of writable mappings of the inputs: all entrants that share them are there.
+    ///
+    /// # Errors
+    /// If the kernel refuses.
+    pub fn seal_inputs(&self) -> Result<(), Fault> {
+        self.worker.seal_inputs()
     }
 
     /// What loads of operands take in the state of the caches that was asked for, and right
@@ -85,59 +164,89 @@ impl<'p> Entrant<'p> {
         (call % self.sets as u64) as usize
     }
 
-    /// Resident memory gained since the contender was loaded, at its peak.
+    /// Resident memory gained since the contender was loaded, at its peak. Inputs that are mapped
+    /// a second time to be changed count once.
     pub fn peak_bytes(&self) -> u64 {
-        self.worker.peak_bytes().saturating_sub(self.before_bytes)
+        let twice = self.worker.changing_bytes();
+        self.worker.peak_bytes().saturating_sub(self.before_bytes).saturating_sub(twice)
     }
 
-    /// Poisons the outputs, makes one more batch of so many timed calls and checks what it left:
-    /// operands may be another entrant's too. Gives the count of elements checked.
+    /// Resident memory now.
+    pub fn resident_bytes(&self) -> u64 {
+        self.worker.resident_bytes()
+    }
+
+    /// Whether any of its threads may run elsewhere than on this processor.
+    pub fn is_outside(&self, cpu: usize) -> bool {
+        self.worker.is_outside(cpu)
+    }
+
+    /// Poisons the outputs, audits the contender with so many calls, half of them on inputs that
+    /// were never seen before, and checks all that the last one left; then what timed calls left
+    /// before. Gives the count of elements checked, and what the batch took.
     ///
     /// # Errors
     /// What is wrong, or how the worker failed.
-    pub fn verify(&mut self, calls: u32) -> Result<u64, Unverified> {
-        let in_place =
-            self.proven.signature.outputs().iter().any(|operand| operand.role == Role::InOut);
-        self.poison_outputs();
-        // Repeated calls in place work on their own results: only a call on fresh values can be
-        // compared with the oracle.
-        if in_place {
-            self.write(self.revealed, self.next_set());
+    pub fn verify(&mut self, calls: u32, change: Change) -> Result<(u64, Ran), Unverified> {
+        let batch = Batch { calls, inputs: Inputs::Audit(change), ..Batch::default() };
+        let pattern = self.proven.proof().seed | 1;
+        let state = State::Fresh { change, before_last: 0 };
+        let ran = self.verified_batch(&batch, pattern)?;
+        let mut checked = self.check(state)?;
+        if let Some((operand, element)) = self.unwritten(pattern) {
+            // A right result of integers may look like poison, but not like two.
+            let again = pattern.rotate_left(32) ^ u64::MAX;
+            self.verified_batch(&batch, again)?;
+            if self.unwritten(again) == Some((operand, element)) {
+                let operand = &self.proven.signature.operands()[operand];
+                let index = operand.layout().index_of(element);
+                let what = format!("timed output {}{index:?} was not written", operand.name);
+                return Err(Unverified::Wrong(what));
+            }
         }
-        let calls = if in_place { 1 } else { calls };
-        // A result that is not there when the clock stops must not be computed afterwards.
-        let batch = Batch { calls, seals_inputs: true, ..Batch::default() };
-        self.run(&batch)?;
-        self.check(self.revealed)
+        checked += self.check_left(change.seed)?;
+        Ok((checked, ran))
     }
 
-    /// Checks what the last call left of these inputs, which it was given; gives the count of
-    /// elements checked.
-    ///
-    /// # Errors
-    /// What is wrong.
-    pub fn check(&self, revealed: &Revealed) -> Result<u64, Unverified> {
+    fn verified_batch(&mut self, batch: &Batch, pattern: u64) -> Result<Ran, Unverified> {
+        self.poison_outputs(pattern);
+        self.restore_in_place();
+        Ok(self.run(batch)?)
+    }
+
+    /// The first element of an output that still holds its poison; where calls walk over sets,
+    /// the set that holds the last results is not looked at.
+    fn unwritten(&self, pattern: u64) -> Option<(usize, usize)> {
+        let operands = self.proven.signature.operands().iter().enumerate();
+        let mut outputs = operands.filter(|(_, operand)| operand.role == Role::Output);
+        let is_one = self.sets == 1;
+        outputs.find_map(|(i, _)| {
+            is_one.then(|| self.worker.unwritten(i, pattern)).flatten().map(|element| (i, element))
+        })
+    }
+
+    /// Checks what the last call left of inputs in this state; gives the count of elements checked.
+    fn check(&self, state: State) -> Result<u64, Unverified> {
         let set = self.set_of(self.calls.saturating_sub(1));
-        let signature = &self.proven.signature;
-        let (op, case) = (self.proven.op, self.proven.case());
-        let measure = measure(&self.proven.proof().contract);
-        let limit = op.limits(case).q_max;
+        let Proven { op, signature, .. } = self.proven;
+        let case = self.proven.case();
+        let expected = self.revealed.expected(signature, state, |inputs: &Values| {
+            let outputs = signature.outputs().iter().enumerate();
+            let expect = |(k, operand)| {
+                let want = sampling::spot_check(*op, case, operand, self.revealed.seed);
+                let truth = op.oracle(case, inputs, k, &want);
+                (want, truth)
+            };
+            outputs.map(expect).collect()
+        });
         let first = signature.inputs().len();
         let mut checked = 0;
-        let expected = self.proven.expected(revealed);
-        for (k, (operand, (want, truth))) in signature.outputs().iter().zip(expected).enumerate() {
-            let layout = operand.layout();
+        for (k, (want, truth)) in expected.iter().enumerate() {
+            let layout = signature.outputs()[k].layout();
             let all = self.worker.tensor_of(first + k, set).to_f64();
             let indices = want.indices(layout.rows(), layout.cols());
             let got: Vec<f64> = indices.iter().map(|&i| all[i]).collect();
-            let score = score(operand.dtype, measure, truth, &got, want.cols(layout.cols()).len());
-            if score.errors.q_max > limit {
-                let index = layout.index_of(indices[score.worst]);
-                let (got, want) = (got[score.worst], truth.value[score.worst]);
-                let name = operand.name;
-                let what = format!("timed output {name}{index:?} is {got:e}, exact {want:e}");
-                return Err(Unverified::Wrong(what));
-            }
+            self.compare(k, truth, &got, want.cols(layout.cols()).len(), &|i| indices[i])?;
             checked += got.len() as u64;
         }
         match self.worker.stray() {
@@ -146,38 +255,84 @@ impl<'p> Entrant<'p> {
         }
     }
 
-    /// The trial's inputs.
-    pub fn revealed(&self) -> &'p Revealed {
-        self.revealed
+    /// Compares elements of an output with the truth about them.
+    fn compare(
+        &self,
+        output: usize,
+        truth: &Truth,
+        got: &[f64],
+        row: usize,
+        index: &dyn Fn(usize) -> usize,
+    ) -> Result<(), Unverified> {
+        let proven = self.proven;
+        let operand = &proven.signature.outputs()[output];
+        let measure = measure(&proven.proof().contract);
+        let score = score(operand.dtype, measure, truth, got, row);
+        if score.errors.q_max <= proven.op.limits(proven.case()).q_max {
+            return Ok(());
+        }
+        let index = operand.layout().index_of(index(score.worst));
+        let (got, want) = (got[score.worst], truth.value[score.worst]);
+        let what = format!("timed output {}{index:?} is {got:e}, exact {want:e}", operand.name);
+        Err(Unverified::Wrong(what))
     }
 
-    /// Whether the operands were made for this entrant; else they are another's.
-    pub fn owns_operands(&self) -> bool {
-        let operands = self.proven.signature.operands();
-        (0..operands.len()).all(|i| self.worker.tensor_of(i, 0).is_writable())
-    }
-
-    /// The set that the next call takes.
-    pub fn next_set(&self) -> usize {
-        self.set_of(self.calls)
+    /// Checks as much of what timed calls left as is affordable, drawn at random; gives the count.
+    fn check_left(&mut self, seed: u64) -> Result<u64, Unverified> {
+        let mut left = std::mem::take(&mut self.left);
+        let Proven { op, signature, .. } = self.proven;
+        let case = self.proven.case();
+        let affordable = sampling::single_checks(*op, case, signature);
+        let mut checked = 0;
+        while checked < affordable && !left.is_empty() {
+            let at = mix(seed, 2, checked) % left.len() as u64;
+            let Left { state, place, value } = left.swap_remove(at as usize);
+            let output = place.operand - signature.inputs().len();
+            let want = Want::some(Some(vec![place.row]), Some(vec![place.col]));
+            let oracle = |inputs: &Values| op.oracle(case, inputs, output, &want);
+            let truth = self.revealed.in_state(signature, state, oracle);
+            let flat = place.row * signature.outputs()[output].layout().cols() + place.col;
+            self.compare(output, &truth, &[value], 1, &|_| flat).map_err(in_a_row)?;
+            checked += 1;
+        }
+        Ok(checked)
     }
 
     /// Writes inputs to one set. Those that are another entrant's are left as they are.
-    pub fn write(&mut self, revealed: &Revealed, set: usize) {
+    pub(crate) fn write(&mut self, set: usize) {
         for (i, operand) in self.proven.signature.operands().iter().enumerate() {
             // What is only read is sealed for all but its owner.
             if operand.role != Role::Output && self.worker.tensor_of(i, set).is_writable() {
-                self.worker.tensor_of_mut(i, set).from_f64(revealed.inputs.of(i));
+                let inputs = self.revealed.inputs.borrow();
+                self.worker.tensor_of_mut(i, set).from_f64(inputs.of(i));
+            }
+        }
+    }
+
+    /// Gives operands that calls overwrite their first values again, in all sets.
+    fn restore_in_place(&mut self) {
+        for (i, operand) in self.proven.signature.operands().iter().enumerate() {
+            for set in (0..self.sets).filter(|_| operand.role == Role::InOut) {
+                let inputs = self.revealed.inputs.borrow();
+                self.worker.tensor_of_mut(i, set).from_f64(inputs.of(i));
             }
         }
     }
 
     /// Poisons the outputs of all sets.
-    pub fn poison_outputs(&mut self) {
+    pub(crate) fn poison_outputs(&mut self, pattern: u64) {
         for (i, operand) in self.proven.signature.operands().iter().enumerate() {
             if operand.role == Role::Output {
-                self.worker.poison(i, self.proven.proof().seed | 1);
+                self.worker.poison(i, pattern);
             }
         }
+    }
+}
+
+/// Says that a wrong output is one of a call between others.
+fn in_a_row(wrong: Unverified) -> Unverified {
+    match wrong {
+        Unverified::Wrong(what) => Unverified::Wrong(format!("{what}, after a call in a row")),
+        failed => failed,
     }
 }

@@ -69,8 +69,8 @@ impl<'a> Examiner<'a> {
                 return (finish(proof, Some(refusal)), Receipt::default());
             }
         };
-        let (of, threads) = ((self.op, case), self.rules.threads);
-        let loaded = Subject::load(self.arena, of, &signature, &self.contender, threads);
+        let (of, threads, seed) = ((self.op, case), self.rules.threads, self.rules.seed);
+        let loaded = Subject::load(self.arena, of, &signature, &self.contender, threads, seed);
         let subject = match loaded {
             Ok(subject) => subject,
             Err(fault) => {
@@ -108,6 +108,7 @@ impl<'a> Examiner<'a> {
                 break;
             }
         }
+        proof.left = exam.subject.left();
         proof.errors = exam.errors;
         proof.reproducibility = exam.reproducibility;
         (finish(proof, refusal), receipt)
@@ -125,6 +126,7 @@ impl<'a> Examiner<'a> {
             errors: Errors::default(),
             reproducibility: Reproducibility::None,
             precision: String::new(),
+            left: Vec::new(),
             refusal: None,
         }
     }

@@ -1,15 +1,14 @@
 //! Proven contenders: the only ones that may be measured.
 
 use crate::entrant::Entrant;
-use crate::sampling;
+use crate::revealed::Revealed;
 use crate::subject::values;
 use proofmark_arena::{Arena, Fault, FixedLayout, OperandPlan, Ruler, Spawn};
-use proofmark_contract::{Op, Role, Signature, Truth, Values, Want, check_case};
+use proofmark_contract::{Op, Perturbation, Role, Signature, check_case};
 use proofmark_schema::proof::Proof;
 use proofmark_schema::race::Trial;
 use proofmark_schema::{Cache, Case, ContenderId, Memory, Pages, Receipt};
 use proofmark_tensor::Placement;
-use std::sync::OnceLock;
 
 /// A contender that passed the gate on a case. Only the gate can make one.
 pub struct Proven<'a> {
@@ -18,13 +17,6 @@ pub struct Proven<'a> {
     pub(crate) signature: Signature,
     proof: Proof,
     receipt: Receipt,
-}
-
-/// The inputs of one trial, revealed to contenders only after they are loaded, and the
-/// expectations of their outputs, computed once, after the first output is there.
-pub struct Revealed {
-    pub(crate) inputs: Values,
-    expected: OnceLock<Vec<(Want, Truth)>>,
 }
 
 /// Where and in what state of memory an entrant runs.
@@ -38,6 +30,11 @@ pub struct Seat {
     pub rotate_bytes: u64,
     /// How often a second of its processor time it notes where it is, for a profile; none: never.
     pub sampled_hertz: Option<u64>,
+    /// It races with others: its inputs change between calls, and it is stopped while it is not
+    /// its turn.
+    pub races: bool,
+    /// Weights change too: no arm of the race has packed them.
+    pub changes_weights: bool,
 }
 
 /// Sets of operands at the most: a case so small that more were needed is not out of the caches.
@@ -110,20 +107,7 @@ impl<'a> Proven<'a> {
         let portfolio = self.op.portfolio(self.case(), &self.signature);
         let filling = portfolio.zero_mean.first().expect("a portfolio has zero-mean fills");
         let inputs = values(self.op, self.case(), &self.signature, filling, seed);
-        Revealed { inputs, expected: OnceLock::new() }
-    }
-
-    /// Draws other inputs for an entrant that holds these: all new, but weights that it has packed.
-    pub fn renew(&self, revealed: &Revealed, seed: u64) -> Revealed {
-        let mut renewed = self.reveal(seed);
-        if self.receipt.prepared_outside {
-            for (i, operand) in self.signature.operands().iter().enumerate() {
-                if operand.role == Role::Weight {
-                    renewed.inputs.tensors[i].clone_from(&revealed.inputs.tensors[i]);
-                }
-            }
-        }
-        renewed
+        Revealed::new(seed, inputs)
     }
 
     /// Starts a fresh worker with the trial's layout, loads the contender, then reveals the
@@ -142,7 +126,7 @@ impl<'a> Proven<'a> {
         seat: &Seat,
         beside: Option<&Entrant<'p>>,
     ) -> Result<Entrant<'p>, Fault> {
-        let Seat { cpu, memory, rotate_bytes, sampled_hertz } = *seat;
+        let Seat { cpu, memory, rotate_bytes, sampled_hertz, races, changes_weights } = *seat;
         if memory.cache == Cache::WeightsCold && !self.has_weights() {
             let op = self.op.name();
             let reason = format!("no operand of `{op}` is a weight: ask for another cache state");
@@ -171,17 +155,33 @@ impl<'a> Proven<'a> {
             worker.attach_same(&other.worker, memory.cache)?;
         } else {
             let shift = trial.operand_shift as usize;
-            let plans = self.plans(Placement::Shifted(shift), sets, memory.pages);
+            let mut plans = self.plans(Placement::Shifted(shift), sets, memory.pages);
+            let perturbation = Perturbation::of(&self.signature, changes_weights);
+            for (i, plan) in plans.iter_mut().enumerate() {
+                plan.changes = races && perturbation.changes(i);
+            }
             worker.attach_for(&plans, memory.cache)?;
         }
-        let mut entrant =
-            Entrant { proven: self, revealed, worker, before_bytes, memory, sets, calls: 0 };
+        let mut entrant = Entrant {
+            proven: self,
+            revealed,
+            worker,
+            before_bytes,
+            memory,
+            sets,
+            settles: loaded.settles,
+            calls: 0,
+            left: Vec::new(),
+        };
         if beside.is_none() {
-            (0..sets).for_each(|set| entrant.write(revealed, set));
+            (0..sets).for_each(|set| entrant.write(set));
         }
-        entrant.poison_outputs();
+        entrant.poison_outputs(proof.seed | 1);
         if loaded.prepared_bytes > 0 {
             entrant.worker.prepare()?;
+        }
+        if races {
+            entrant.worker.hold()?;
         }
         Ok(entrant)
     }
@@ -195,20 +195,8 @@ impl<'a> Proven<'a> {
             writable: operand.role.is_written(),
             sets,
             pages,
+            changes: false,
         };
         self.signature.operands().iter().map(plan).collect()
-    }
-
-    pub(crate) fn expected<'r>(&self, revealed: &'r Revealed) -> &'r [(Want, Truth)] {
-        revealed.expected.get_or_init(|| {
-            let outputs = self.signature.outputs().iter().enumerate();
-            let expect = |(k, operand): (usize, &proofmark_contract::Operand)| {
-                let seed = self.proof.seed;
-                let want = sampling::spot_check(self.op, self.case(), operand, seed);
-                let truth = self.op.oracle(self.case(), &revealed.inputs, k, &want);
-                (want, truth)
-            };
-            outputs.map(expect).collect()
-        })
     }
 }

@@ -1,6 +1,6 @@
 //! Which elements of a large output the oracle is asked for.
 
-use proofmark_contract::{Op, Operand, Want};
+use proofmark_contract::{Op, Operand, Signature, Want};
 use proofmark_schema::Case;
 use proofmark_tensor::mix;
 
@@ -22,6 +22,25 @@ pub(crate) fn want(op: &dyn Op, case: &Case, output: &Operand, seed: u64) -> Wan
 /// The same within the smaller budget of a check between trials.
 pub(crate) fn spot_check(op: &dyn Op, case: &Case, output: &Operand, seed: u64) -> Want {
     within(SPOT_CHECK_OPERATIONS, JUDGING_OPERATIONS, op, case, output, seed)
+}
+
+/// Single elements at the most that are checked for one arm in a trial, and the operations that
+/// these checks may take.
+const SINGLE_CHECKS: u64 = 16;
+const SINGLE_OPERATIONS: u64 = 1_000_000;
+
+/// How many single elements of timed outputs the oracle can be asked for in a trial. Each is in a
+/// state of the inputs of its own, which is worked out anew.
+pub(crate) fn single_checks(op: &dyn Op, case: &Case, signature: &Signature) -> u64 {
+    let flops = op.work(case).flops;
+    let elements: usize = signature.outputs().iter().map(Operand::len).sum();
+    // The truth about one element of a sequence costs as much as that about all before it.
+    let parts = match op.sequences(case) {
+        0 => elements.max(1),
+        sequences => sequences,
+    };
+    let each = (flops / parts as u64).max(JUDGING_OPERATIONS);
+    (SINGLE_OPERATIONS / each).clamp(1, SINGLE_CHECKS)
 }
 
 fn within(

@@ -116,7 +116,7 @@ fn show_case(
     caught: &mut [bool; OTHER_GATES.len()],
 ) -> Result<(), Fault> {
     let signature = check_case(op, case).map_err(|bad| Fault::Unsupported(bad.to_string()))?;
-    let mut subject = Subject::load(arena, (op, case), &signature, who, rules.threads)?;
+    let mut subject = Subject::load(arena, (op, case), &signature, who, rules.threads, rules.seed)?;
     let portfolio = op.portfolio(case, &signature);
     let fillings = portfolio.exact.iter().chain(&portfolio.zero_mean).chain(&portfolio.structured);
     for (n, filling) in fillings.enumerate() {

@@ -1,9 +1,12 @@
 //! The contender under examination: a worker, its operands, and one judged run at a time.
 
-use proofmark_arena::{Arena, Batch, Fault, Loaded, OperandPlan, Ran, Spawn, Worker};
+use proofmark_arena::{
+    Arena, Batch, Fault, FixedLayout, Footprint, Loaded, OperandPlan, Ran, Spawn, Worker,
+    processor_in_turn,
+};
 use proofmark_contract::{Filling, Op, Role, Signature, Values};
 use proofmark_schema::{Case, ContenderId, Pages, Underflow};
-use proofmark_tensor::{Layout, Placement};
+use proofmark_tensor::{Layout, Placement, mix};
 use std::borrow::Cow;
 
 /// How the operands of a run lie in memory, and what stands in it.
@@ -51,6 +54,8 @@ pub(crate) struct Subject<'a> {
     loaded: Loaded,
     setup: Option<Setup>,
     poison: u64,
+    /// What the process was before its first call.
+    before: Option<Footprint>,
 }
 
 impl<'a> Subject<'a> {
@@ -61,11 +66,29 @@ impl<'a> Subject<'a> {
         signature: &'a Signature,
         contender: &ContenderId,
         threads: usize,
+        seed: u64,
     ) -> Result<Subject<'a>, Fault> {
-        let spawn = Spawn { operations: op.work(case).flops, ..Spawn::default() };
+        // As in a race, so that a contender cannot tell the one from the other: a drawn layout
+        // and, for one thread, one processor.
+        let drawn = |word, below| (mix(seed, 401, word) % below) as u32;
+        let spawn = Spawn {
+            environment_pad: drawn(0, 4096) as usize,
+            cpu: if threads == 1 { processor_in_turn() } else { None },
+            layout: Some(FixedLayout { mapping_pad: drawn(1, 1 << 15) }),
+            sampled_hertz: None,
+            operations: op.work(case).flops,
+        };
         let mut worker = arena.spawn_for(contender, &spawn)?;
-        let loaded = worker.load(contender, case, threads, 0)?;
-        Ok(Subject { signature, worker, loaded, setup: None, poison: 0x5eed })
+        let heap_pad = 16 * drawn(2, 4096) as usize;
+        let loaded = worker.load(contender, case, threads, heap_pad)?;
+        Ok(Subject {
+            signature,
+            worker,
+            loaded,
+            setup: None,
+            poison: mix(seed, 402, 0) | 1,
+            before: None,
+        })
     }
 
     /// What it said when it was loaded.
@@ -112,6 +135,7 @@ impl<'a> Subject<'a> {
                 writable: operand.role.is_written(),
                 sets: 1,
                 pages: Pages::Small,
+                changes: false,
             })
             .collect();
         self.setup = None;
@@ -139,6 +163,9 @@ impl<'a> Subject<'a> {
         if self.loaded.prepared_bytes > 0 {
             self.worker.prepare()?;
         }
+        if self.before.is_none() {
+            self.before = Some(self.worker.footprint());
+        }
         let ran = self.call(calls)?;
         Ok(self.outputs(ran.leaks))
     }
@@ -155,6 +182,12 @@ impl<'a> Subject<'a> {
         let values = written.clone().map(|i| self.worker.tensor(i).to_f64()).collect();
         let bytes = written.map(|i| self.worker.tensor(i).to_bytes()).collect();
         Outputs { values, bytes, leaks }
+    }
+
+    /// What it has changed of its process since before its first call, in words.
+    pub(crate) fn left(&mut self) -> Vec<String> {
+        let now = self.worker.footprint();
+        self.before.as_ref().map_or_else(Vec::new, |before| now.changes(before))
     }
 
     /// The first byte around or between the elements of any operand that was changed.

@@ -47,6 +47,29 @@ pub fn activity() -> Activity {
     }
 }
 
+/// Counts how much of the processors' time a hypervisor steals, from now on.
+#[derive(Clone, Copy, Debug)]
+pub struct StealWatch {
+    total: u64,
+    steal: u64,
+}
+
+impl StealWatch {
+    /// Starts to count.
+    pub fn start() -> StealWatch {
+        let ticks = read("/proc/stat").and_then(|text| processor_ticks(&text)).unwrap_or_default();
+        StealWatch { total: ticks.total, steal: ticks.steal }
+    }
+
+    /// The share of all processors' time that was stolen since the start. The kernel counts in
+    /// ticks of 10 ms: over less than a second it is a guess.
+    pub fn share(&self) -> f64 {
+        let now = StealWatch::start();
+        let total = now.total.saturating_sub(self.total).max(1);
+        now.steal.saturating_sub(self.steal) as f64 / total as f64
+    }
+}
+
 /// Processor time of this process.
 fn own_seconds() -> f64 {
     let time = clock_gettime(ClockId::ProcessCPUTime);

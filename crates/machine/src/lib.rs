@@ -13,7 +13,7 @@ mod load;
 pub mod probe;
 mod processor;
 
-pub use activity::{Activity, activity};
+pub use activity::{Activity, StealWatch, activity};
 pub use clock::unix_seconds;
 pub use doctor::{Check, CheckState, doctor};
 pub use facts::{facts, second_cache_bytes};

@@ -2,10 +2,10 @@
 
 use crate::race::{FaultKind, RaceFault, last_processor, run};
 use crate::rules::RaceRules;
-use crate::stable::{Heat, Stable};
-use proofmark_arena::{Batch, Ran};
+use crate::stable::{Heat, Stable, Turn};
+use proofmark_arena::{Batch, Change, Inputs, Ran};
 use proofmark_gate::{Entrant, Proven, Seat};
-use proofmark_schema::race::{Race, Trial};
+use proofmark_schema::race::{CallInputs, Race, Trial};
 use proofmark_stats::median;
 
 /// Batches without a call, for what the readings of the clock take.
@@ -20,7 +20,7 @@ const EMPTY_BATCHES: usize = 32;
 pub fn against_bare_loop(proven: &Proven<'_>, rules: &RaceRules) -> Result<(Race, f64), RaceFault> {
     let arms = vec![proven.contender().clone(); 2];
     let mut same = Same { proven, empty_ns: Vec::new() };
-    let race = run(&mut same, proven.case(), arms, proven.threads(), rules, &mut |_| false)?;
+    let race = run(&mut same, proven.case(), &arms, proven.threads(), rules, &mut |_| false)?;
     Ok((race, median(&same.empty_ns).unwrap_or(0.0)))
 }
 
@@ -33,6 +33,7 @@ struct Same<'a, 'p> {
 struct Both<'a, 'p> {
     proven: &'a Proven<'p>,
     entrant: Entrant<'a>,
+    changes_weights: bool,
 }
 
 impl Stable for Same<'_, '_> {
@@ -48,27 +49,39 @@ impl Stable for Same<'_, '_> {
         let proven = self.proven;
         let revealed = proven.reveal(trial.seed);
         let cpu = (proven.threads() == 1).then(last_processor);
-        let seat = Seat { cpu, ..Seat::default() };
+        let changes_weights = !proven.receipt().prepared_outside;
+        let seat = Seat { cpu, races: true, changes_weights, ..Seat::default() };
         let entered = proven.enter(trial, &revealed, &seat, None);
         let entrant = entered.map_err(|fault| failed(proven, fault.to_string()))?;
-        let mut both = Both { proven, entrant };
+        entrant.seal_inputs().map_err(|fault| failed(proven, fault.to_string()))?;
+        let mut both = Both { proven, entrant, changes_weights };
         heat(&mut both)?;
+        let turn = Turn { prime: 1, calls: 0, inputs: CallInputs::Repeated, seed: 0 };
         for _ in 0..EMPTY_BATCHES {
-            self.empty_ns.push(both.batch(1, 1, 0)?.wall_ns as f64);
+            self.empty_ns.push(both.batch(1, &turn)?.wall_ns as f64);
         }
         Ok(())
     }
 }
 
 impl Heat for Both<'_, '_> {
-    fn batch(&mut self, arm: usize, prime: u32, calls: u32) -> Result<Ran, RaceFault> {
-        let batch = Batch { prime, calls, bare: arm == 0, ..Batch::default() };
-        let ran = self.entrant.run(&batch);
+    fn batch(&mut self, arm: usize, turn: &Turn) -> Result<Ran, RaceFault> {
+        let &Turn { prime, calls, seed, .. } = turn;
+        let is_bare = arm == 0;
+        let change = Change { seed, with_weights: self.changes_weights };
+        let inputs = match turn.inputs {
+            CallInputs::Perturbed if !is_bare => Inputs::Perturbed(change),
+            _ => Inputs::AsTheyAre,
+        };
+        let ran =
+            self.entrant.run(&Batch { prime, calls, bare: is_bare, inputs, ..Batch::default() });
         ran.map_err(|fault| failed(self.proven, fault.to_string()))
     }
 
-    fn verify(&mut self, _arm: usize, calls: u32) -> Result<u64, RaceFault> {
-        self.entrant.verify(calls).map_err(|cause| failed(self.proven, cause.to_string()))
+    fn verify(&mut self, _arm: usize, calls: u32, seed: u64) -> Result<(u64, Ran), RaceFault> {
+        let verified =
+            self.entrant.verify(calls, Change { seed, with_weights: self.changes_weights });
+        verified.map_err(|cause| failed(self.proven, cause.to_string()))
     }
 
     fn peak_bytes(&self, _arm: usize) -> u64 {

@@ -1,9 +1,8 @@
 //! What an arm claims, against what the supervisor and the kernel saw of it.
 
 use crate::race::{FaultKind, RaceFault};
-use crate::stable::Heat;
 use proofmark_arena::Ran;
-use proofmark_schema::race::Race;
+use proofmark_schema::race::{Race, Slice};
 
 /// A slice's outer time may exceed the worker's own by the hand-over and what the machine steals;
 /// the worker's own may exceed the outer by clock reads at the most.
@@ -11,7 +10,7 @@ const CLOCK_READS_NS: u64 = 20_000;
 
 /// The supervisor's clock bounds what a worker claims.
 pub(crate) fn believable(race: &Race, arm: usize, ran: &Ran) -> Result<(), RaceFault> {
-    if ran.wall_ns <= ran.outer_ns + CLOCK_READS_NS {
+    if ran.wall_ns <= ran.outer_ns.saturating_add(CLOCK_READS_NS) {
         return Ok(());
     }
     let (claimed, outer) = (ran.wall_ns, ran.outer_ns);
@@ -19,119 +18,162 @@ pub(crate) fn believable(race: &Race, arm: usize, ran: &Ran) -> Result<(), RaceF
     Err(lied(race, arm, reason))
 }
 
-pub(crate) fn lied(race: &Race, arm: usize, reason: String) -> RaceFault {
+fn lied(race: &Race, arm: usize, reason: String) -> RaceFault {
     RaceFault { arm, contender: race.arms[arm].to_string(), kind: FaultKind::Lied, reason }
 }
 
-/// Share of the others' time that an arm may use while it is not its turn, and what it may use in
-/// any case: threads of its own take a moment to fall asleep.
-const IDLE_SHARE: f64 = 0.2;
-const IDLE_NS: u64 = 1_000_000;
+/// What a slice may use beyond the time that it claims: a share, and a moment.
+const BEYOND: f64 = 0.05;
+const BEYOND_NS: f64 = 5_000.0;
+/// Trials, each of fresh workers, that must all show it, and the share of a trial's slices: the
+/// median slice is what is published.
+const ACCOUNTED_TRIALS: usize = 3;
+const SHARE: f64 = 0.5;
+/// If another arm has more than this share of such slices, the machine is the cause.
+const CHARGED_SHARE: f64 = 0.125;
 
-/// What each arm did while others ran.
-pub(crate) struct Rest {
-    idle_ns: Vec<u64>,
-    /// Time of the arms' turns.
-    turns_ns: Vec<u64>,
+/// Checks that the time an arm claims accounts for the processor time that the kernel charged to
+/// it, slice by slice. The kernel also charges time that a hypervisor stole, in rare lumps.
+/// Therefore slices are counted and never summed, and an arm is not accused where other arms are
+/// charged too.
+pub(crate) fn account(race: &Race, threads: &dyn Fn(usize) -> usize) -> Result<(), RaceFault> {
+    let arms = race.arms.len();
+    let trials = race.trials.len();
+    // Older races and scripts without an account have nothing to answer for.
+    if trials < ACCOUNTED_TRIALS || race.slices.iter().all(|slice| slice.used_ns == 0) {
+        return Ok(());
+    }
+    let shares: Vec<Vec<f64>> = (0..arms)
+        .map(|arm| {
+            let is_charged = |slice: &Slice| is_beyond(slice, threads(arm));
+            (0..trials).map(|trial| share_of(race, trial as u32, arm, &is_charged)).collect()
+        })
+        .collect();
+    for (arm, of_trials) in shares.iter().enumerate() {
+        if !of_trials.iter().all(|&share| share > SHARE) {
+            continue;
+        }
+        let is_charged = |other: &Vec<f64>| other.iter().any(|&share| share > CHARGED_SHARE);
+        let others = shares.iter().enumerate().filter(|(other, _)| *other != arm);
+        let are_charged = others.filter(|(_, shares)| is_charged(shares)).count() > 0;
+        let contender = race.arms[arm].to_string();
+        let threads = threads(arm);
+        return Err(match are_charged {
+            true => {
+                let reason = "the kernel charged more processor time to several arms than they \
+                              claim: the machine's time is being stolen; race again on a calmer \
+                              machine";
+                let kind = FaultKind::Undecided;
+                RaceFault { arm, contender, kind, reason: reason.to_owned() }
+            }
+            false => {
+                let reason = format!(
+                    "most of its slices, in {trials} trials of {trials}, used more processor time \
+                     than {threads} threads have in the time that it claims: it uses more of \
+                     them, or its clock does not measure its calls"
+                );
+                RaceFault { arm, contender, kind: FaultKind::Lied, reason }
+            }
+        });
+    }
+    Ok(())
 }
 
-impl Rest {
-    pub(crate) fn new(arms: usize) -> Rest {
-        Rest { idle_ns: vec![0; arms], turns_ns: vec![0; arms] }
+/// The share of an arm's slices of a trial of which something is true.
+fn share_of(race: &Race, trial: u32, arm: usize, is_true: &dyn Fn(&Slice) -> bool) -> f64 {
+    let is_meant = |slice: &&Slice| slice.trial == trial && slice.arm == arm as u32;
+    let slices: Vec<&Slice> = race.slices.iter().filter(is_meant).collect();
+    let count = slices.iter().filter(|slice| is_true(slice)).count();
+    count as f64 / slices.len().max(1) as f64
+}
+
+/// Whether a slice used more processor time than it accounts for.
+fn is_beyond(slice: &Slice, threads: usize) -> bool {
+    // What the calling thread used before and after the timed calls is the worker's own.
+    let untimed = slice.own_ns.saturating_sub(slice.cpu_ns);
+    let used = slice.used_ns.saturating_sub(untimed) as f64;
+    // Other threads may have done the untimed calls too.
+    let primed = f64::from(slice.calls + slice.primed) / f64::from(slice.calls.max(1));
+    // Granted threads may spin for as long as the batch lasts.
+    let spinning = threads.saturating_sub(1) as f64 * slice.outer_ns as f64;
+    used > (1.0 + BEYOND) * (slice.wall_ns as f64 * primed + spinning) + BEYOND_NS
+}
+
+/// The share of an arm's claimed time that processes which it has started may use, and what they
+/// may use in any case.
+const STARTED_SHARE: f64 = 0.05;
+const STARTED_NS: u64 = 2_000_000;
+
+/// The share of a slice's processor time that the calling thread and the others must each have, for
+/// both to be at work.
+const AT_WORK: f64 = 0.1;
+
+/// What arms do beside their calls: the trials in which each did it.
+pub(crate) struct Conduct {
+    /// Processes that it has started worked while it was timed.
+    started: Vec<u32>,
+    /// It worked in several threads outside of the one processor that it was granted.
+    outside: Vec<u32>,
+}
+
+impl Conduct {
+    pub(crate) fn new(arms: usize) -> Conduct {
+        Conduct { started: vec![0; arms], outside: vec![0; arms] }
     }
 
-    pub(crate) fn note(&mut self, arm: usize, ran: &Ran) {
-        self.idle_ns[arm] += ran.idle_ns;
-        self.turns_ns[arm] += ran.outer_ns;
+    /// Notes what processes that an arm has started used between the first slice of a trial and its
+    /// last, in which the arm claims so much.
+    pub(crate) fn note_started(&mut self, arm: usize, used_ns: u64, claimed_ns: u64) {
+        let allowed = STARTED_NS as f64 + STARTED_SHARE * claimed_ns as f64;
+        self.started[arm] += u32::from(used_ns as f64 > allowed);
     }
 
-    /// An arm whose threads spin while it should sleep takes its share of the others' processor.
+    /// Notes whether threads of an arm have left its processor, if several of them work. On a
+    /// shared machine two threads together may use no more than one could have, so that their
+    /// account shows nothing; but no load moves a thread to a processor that it was not granted.
+    pub(crate) fn note_outside(&mut self, race: &Race, trial: u32, arm: usize, is_outside: bool) {
+        if is_outside {
+            let share = share_of(race, trial, arm, &several_work);
+            self.outside[arm] += u32::from(share > SHARE);
+        }
+    }
+
+    /// Neither is in the account of an arm: they must not work for it.
     pub(crate) fn check(&self, race: &Race) -> Result<(), RaceFault> {
-        let all: u64 = self.turns_ns.iter().sum();
-        for (arm, (&idle, turns)) in self.idle_ns.iter().zip(&self.turns_ns).enumerate() {
-            let others = (all - turns) as f64;
-            if idle > IDLE_NS && idle as f64 > IDLE_SHARE * others {
-                let reason = format!(
-                    "its threads used {} ms of processor time in the {} ms of the others' turns: \
-                     they do not sleep when idle",
-                    idle / 1_000_000,
-                    (all - turns) / 1_000_000
-                );
-                let contender = race.arms[arm].to_string();
-                return Err(RaceFault { arm, contender, kind: FaultKind::Restless, reason });
-            }
+        let all = race.trials.len();
+        let is_in_all = |trials: u32| all >= ACCOUNTED_TRIALS && trials as usize == all;
+        for arm in 0..race.arms.len() {
+            let what = match (is_in_all(self.started[arm]), is_in_all(self.outside[arm])) {
+                (true, _) => "processes that it has started work while it is timed",
+                (_, true) => "several of its threads work, on processors that it was not granted",
+                _ => continue,
+            };
+            return Err(lied(race, arm, format!("{what}, in {all} trials of {all}")));
         }
         Ok(())
     }
 }
 
-/// How long a batch which is to be accounted for is at the least, and in slices at the most.
-const ACCOUNT_NS: u64 = 5_000_000;
-const ACCOUNT_SLICES: u64 = 100;
-/// What a hand-over may use, and each further thread to fall asleep afterwards: Candle's look for
-/// work for 0.6 ms.
-const HAND_OVER_NS: u64 = 300_000;
-const TO_SLEEP_NS: u64 = 1_000_000;
-/// Batches that decide, in order or out of it: on a busy machine one may be charged with what is
-/// not the arm's doing.
-const ACCOUNTS: u32 = 2;
-
-/// What a worker claims of a long batch must account for the processor time that the kernel says
-/// it used. Elapsed time would not do: a busy machine wakes either side late.
-pub(crate) fn accounted_for(
-    heat: &mut dyn Heat,
-    race: &Race,
-    arm: usize,
-    calls: u32,
-) -> Result<(), RaceFault> {
-    let slice_ns = heat.batch(arm, 0, calls)?.wall_ns.max(1);
-    let slices = ACCOUNT_NS.div_ceil(slice_ns).min(ACCOUNT_SLICES);
-    let calls = calls.saturating_mul(slices as u32);
-    let threads = heat.threads(arm).unwrap_or(race.threads) as u64;
-    let aside = HAND_OVER_NS + threads.saturating_sub(1) * TO_SLEEP_NS;
-    let (mut in_order, mut out_of_order) = (0, 0);
-    loop {
-        let Ran { wall_ns: claimed, used_ns: used, settle_ns, .. } = heat.batch(arm, 0, calls)?;
-        // Results that are brought home after the clock has stopped take less than their
-        // computation.
-        let settled = settle_ns.min(claimed / 2);
-        let is_in_order = used <= threads * (claimed + claimed / 10) + settled + aside;
-        *(if is_in_order { &mut in_order } else { &mut out_of_order }) += 1;
-        if in_order == ACCOUNTS {
-            return Ok(());
-        }
-        if out_of_order == ACCOUNTS {
-            let reason = format!(
-                "claims {claimed} ns for {calls} calls that used {used} ns of processor time on \
-                 {threads} threads: it uses more of them, or its clock does not measure its calls"
-            );
-            return Err(lied(race, arm, reason));
-        }
-    }
+fn several_work(slice: &Slice) -> bool {
+    let others = slice.used_ns.saturating_sub(slice.own_ns);
+    slice.own_ns.min(others) as f64 > AT_WORK * slice.used_ns as f64
 }
 
-/// What bringing results home may take beside the copy: a way into a plug-in and back, or into a
-/// framework by an adapter of ours, which is known to copy only. PyTorch's own copy takes 5 µs in
-/// a loop, but 40 where other work has pushed its code out of the caches; JAX's then took 172.
-const HOME_NS: u64 = 2_000;
-const ADAPTED_HOME_NS: u64 = 300_000;
-/// The part of the time claimed for a batch that it may take as well, a fiftieth and a tenth: long
-/// calls push code and results out of the caches (seen in fields of 17: 2 µs more for 8 KiB from a
-/// crate, 100 µs more for 256 KiB from JAX), and hide no more than this.
-const HOME_PART: u64 = 50;
-const ADAPTED_HOME_PART: u64 = 10;
+/// What bringing results home may take beside the copy: a way into a framework by an adapter of
+/// ours, which is known to copy only. PyTorch's own copy takes 5 µs in a loop, but 40 where other
+/// work has pushed its code out of the caches; JAX's then took 172.
+const HOME_NS: u64 = 300_000;
+/// The part of the time claimed for a batch that it may take as well: long calls push code and
+/// results out of the caches (seen in a field of 17: 100 µs more for 256 KiB from JAX).
+const HOME_PART: u64 = 10;
 /// Bytes that are copied within the caches, at 10 GB/s at the least; more at 1 GB/s.
 const NEAR_BYTES: u64 = 1 << 18;
 
 /// Nanoseconds in which so many bytes of results are copied from a library's own memory after a
-/// batch for which so much was claimed.
-pub(crate) fn homecoming(bytes: u64, is_adapted: bool, claimed_ns: u64) -> u64 {
+/// batch for which so much was claimed. Results of plug-ins come home within the clock.
+pub(crate) fn homecoming(bytes: u64, claimed_ns: u64) -> u64 {
     let copy = bytes.min(NEAR_BYTES) / 10 + bytes.saturating_sub(NEAR_BYTES);
-    let way = match is_adapted {
-        true => ADAPTED_HOME_NS + claimed_ns / ADAPTED_HOME_PART,
-        false => HOME_NS + claimed_ns / HOME_PART,
-    };
-    copy + way
+    copy.saturating_add(HOME_NS).saturating_add(claimed_ns / HOME_PART)
 }
 
 /// The homecoming of each arm's results in a race, after the clock had stopped, that went least

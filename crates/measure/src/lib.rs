@@ -3,9 +3,10 @@
 //! A race is made of trials (fresh worker processes, one random layout for all arms), a trial of
 //! blocks (ABBA or BAAB, or their like for more arms; ABABAB for long calls), a block of slices
 //! (timed batches of about 100 µs, or one long call). Exactly one worker runs at a time; the
-//! others sleep on a futex.
+//! others are stopped.
 #![forbid(unsafe_code)]
 
+mod audit;
 mod bare;
 mod cache;
 mod claims;
@@ -14,7 +15,6 @@ mod order;
 mod pace;
 mod quiet;
 mod race;
-mod recall;
 mod ruler;
 mod rules;
 mod ruling;

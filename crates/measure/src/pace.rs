@@ -4,8 +4,8 @@ use crate::order::{mirrored, repeated};
 use crate::rules::RaceRules;
 use proofmark_stats::Stream;
 
-/// Greatest number of calls in a slice.
-pub(crate) const MOST_CALLS: f64 = (1 << 20) as f64;
+/// Greatest number of calls in a slice that is aimed at: with a quarter more they fit the ledger.
+pub(crate) const MOST_CALLS: f64 = 6000.0;
 /// A call of so many slices is long.
 const LONG_CALL_SLICES: f64 = 5.0;
 /// Times that a block of long calls goes round all arms.
@@ -71,6 +71,13 @@ impl Pace {
         Pace { calls, blocks, run_in, is_long: true, prime }
     }
 
+    /// Draws the calls of a slice, up to a quarter more or less: no call can know that it is the
+    /// last.
+    pub(crate) fn draw_calls(&self, arm: usize, stream: &mut Stream) -> u32 {
+        let (calls, more) = (self.calls[arm], self.calls[arm] / 4);
+        calls - more + stream.below(2 * u64::from(more) + 1) as u32
+    }
+
     /// Draws a block.
     ///
     /// The arm before has left its own data in the caches. Short slices are therefore each primed
@@ -98,6 +105,16 @@ mod tests {
         assert_eq!((pace.calls.as_slice(), pace.blocks), ([50, 50].as_slice(), 24));
         let block = pace.block(&mut Stream::new(1));
         assert_eq!((block.opening, block.prime), (None, 1));
+    }
+
+    #[test]
+    fn the_number_of_calls_is_drawn_around_the_one_aimed_at() {
+        let pace = Pace::of(&[1e3, 2e6], &RaceRules::standard(1));
+        let mut stream = Stream::new(7);
+        let drawn: Vec<u32> = (0..500).map(|_| pace.draw_calls(0, &mut stream)).collect();
+        let (least, most) = (drawn.iter().min().unwrap(), drawn.iter().max().unwrap());
+        assert_eq!((*least, *most), (75, 125));
+        assert!((0..50).all(|_| pace.draw_calls(1, &mut stream) == 1));
     }
 
     #[test]

@@ -1,19 +1,19 @@
 //! The race: trials of fresh workers, blocks of interleaved slices, every slice kept.
 
-use crate::claims::{Homes, Rest, accounted_for, believable};
+use crate::audit::{self, seen_faster};
+use crate::claims::{Conduct, Homes, account, believable};
 use crate::clock::Clock;
 use crate::order::drawn;
 use crate::pace::{MOST_CALLS, Pace};
 use crate::quiet::await_quiet;
-use crate::recall::Recall;
 use crate::ruler::Watch;
 use crate::rules::RaceRules;
-use crate::stable::{Heat, Stable, Workers};
+use crate::stable::{Heat, Stable, Turn, Workers};
 use crate::summary::{compare, time_of_call};
 use proofmark_arena::Ran;
 use proofmark_gate::Proven;
-use proofmark_schema::race::{Race, Slice, Trial};
-use proofmark_schema::{Cache, Case, ContenderId};
+use proofmark_schema::race::{Audit, CallInputs, Race, SeenFaster, Slice, Trial};
+use proofmark_schema::{Case, ContenderId};
 use proofmark_stats::Stream;
 
 /// What an arm did when it failed while it was measured.
@@ -25,8 +25,8 @@ pub enum FaultKind {
     Wrong,
     /// Its clock does not measure its work.
     Lied,
-    /// Its threads ran in the others' turns: the only fault that a busy machine can bring about.
-    Restless,
+    /// The kernel charged processor time that no arm claims, and the machine may be the cause.
+    Undecided,
 }
 
 /// An arm that failed while it was measured: it died, hung, or its timed output was wrong.
@@ -72,10 +72,10 @@ pub(crate) fn race_until(
     is_over: &mut dyn FnMut(&Race) -> bool,
 ) -> Result<Race, RaceFault> {
     let first = field.first().expect("a race has an arm");
-    let arms = field.iter().map(|proven| proven.contender().clone()).collect();
+    let arms: Vec<_> = field.iter().map(|proven| proven.contender().clone()).collect();
     let threads = field.iter().map(Proven::threads).max().unwrap_or(1);
     let mut workers = Workers::new(field, rules.memory);
-    run(&mut workers, first.case(), arms, threads, rules, is_over)
+    run(&mut workers, first.case(), &arms, threads, rules, is_over)
 }
 
 /// The last processor this process may run on.
@@ -88,43 +88,89 @@ pub fn last_processor() -> usize {
 pub(crate) fn run(
     stable: &mut dyn Stable,
     case: &Case,
-    arms: Vec<ContenderId>,
+    arms: &[ContenderId],
     threads: usize,
     rules: &RaceRules,
     is_over: &mut dyn FnMut(&Race) -> bool,
 ) -> Result<Race, RaceFault> {
     let count = stable.arms();
-    let mut race = Race {
+    let new = |inputs| Race {
         case: case.clone(),
-        arms,
+        arms: arms.to_vec(),
         threads,
         seed: rules.seed,
         trials: Vec::new(),
         slices: Vec::new(),
         checked: 0,
         peak_bytes: vec![0; count],
+        grown_bytes: vec![u64::MAX; count],
         cache: Vec::new(),
         pages: Vec::new(),
         readings: Vec::new(),
+        inputs,
+        audits: Vec::new(),
+        seen_faster: Vec::new(),
         quiet: None,
     };
     let mut stream = Stream::new(rules.seed);
+    let mut race = new(CallInputs::Perturbed);
+    let seen_faster = run_trials(stable, &mut race, rules, &mut stream, is_over)?;
+    if !seen_faster.is_empty() {
+        race = Race { seen_faster, ..new(CallInputs::Fresh) };
+        run_trials(stable, &mut race, rules, &mut stream, is_over)?;
+    }
+    (race.cache, race.pages) = stable.memory();
+    Ok(race)
+}
+
+/// Runs trials until the race is over, or until it shows that arms are faster on inputs that they
+/// have seen: these arms.
+fn run_trials(
+    stable: &mut dyn Stable,
+    race: &mut Race,
+    rules: &RaceRules,
+    stream: &mut Stream,
+    is_over: &mut dyn FnMut(&Race) -> bool,
+) -> Result<Vec<SeenFaster>, RaceFault> {
+    let count = stable.arms();
+    let threads: Vec<usize> =
+        (0..count).map(|arm| stable.threads(arm).unwrap_or(race.threads)).collect();
+    let bytes: Vec<u64> = (0..count).map(|arm| stable.operand_bytes(arm)).collect();
     let mut fastest = vec![f64::INFINITY; count];
-    let (mut recall, mut homes) = (Recall::new(count), Homes::new(count));
+    let (mut homes, mut conduct) = (Homes::new(count), Conduct::new(count));
     for number in 0..rules.most_trials {
-        let trial = draw_trial(&mut stream);
+        let trial = draw_trial(stream);
         stable.trial(&trial, &mut |heat| {
-            run_trial(heat, &mut race, number, &mut fastest, &mut homes, rules, &mut stream)?;
-            recall.look(heat, &race, &fastest, &mut stream)
+            let before: Vec<u64> = (0..count).map(|arm| heat.descendants_ns(arm)).collect();
+            run_trial(heat, race, number, &mut fastest, &mut homes, rules, stream)?;
+            for (arm, before) in before.into_iter().enumerate() {
+                let used = heat.descendants_ns(arm).saturating_sub(before);
+                conduct.note_started(arm, used, claimed_ns(race, number, arm));
+                conduct.note_outside(race, number, arm, heat.is_outside(arm));
+            }
+            Ok(())
         })?;
         race.trials.push(trial);
-        if !recall.is_open() && is_over(&race) {
+        if race.inputs == CallInputs::Perturbed {
+            let found = seen_faster(race, &|arm| (threads[arm], bytes[arm]));
+            if !found.is_empty() {
+                return Ok(found);
+            }
+        }
+        if is_over(race) {
             break;
         }
     }
-    homes.check(&race)?;
-    (race.cache, race.pages) = stable.memory();
-    Ok(race)
+    homes.check(race)?;
+    conduct.check(race)?;
+    account(race, &|arm| threads[arm])?;
+    Ok(Vec::new())
+}
+
+/// What an arm claims for the slices of a trial together.
+fn claimed_ns(race: &Race, trial: u32, arm: usize) -> u64 {
+    let is_meant = |slice: &&Slice| slice.trial == trial && slice.arm == arm as u32;
+    race.slices.iter().filter(is_meant).fold(0, |sum, slice| sum.saturating_add(slice.wall_ns))
 }
 
 /// One layout for all arms: operands moved by whole cache lines within a page, the stack by the
@@ -150,65 +196,85 @@ fn run_trial(
     stream: &mut Stream,
 ) -> Result<(), RaceFault> {
     let arms = fastest.len();
+    let inputs = race.inputs;
     for arm in drawn(arms, stream) {
-        fastest[arm] = fastest[arm].min(warm_up(heat, arm, rules)?);
+        fastest[arm] = fastest[arm].min(warm_up(heat, arm, inputs, rules, stream)?);
     }
     let pace = Pace::of(fastest, rules);
-    // Flushes between calls are not claimed and would have to be accounted for.
-    if trial == 0 && matches!(rules.memory.cache, Cache::Hot | Cache::Rotate) {
-        for arm in 0..arms {
-            accounted_for(heat, race, arm, pace.calls[arm])?;
-        }
-    }
+    let turn =
+        |prime, calls, stream: &mut Stream| Turn { prime, calls, inputs, seed: stream.next_u64() };
     // Who was warmed up first has cooled when the last one is done, by several per cent for the
     // first calls of a large case: rounds that nobody counts bring all arms to the same state.
     for _ in 0..pace.run_in {
         for arm in drawn(arms, stream) {
-            heat.batch(arm, 0, pace.calls[arm])?;
+            heat.batch(arm, &turn(0, pace.calls[arm], stream))?;
         }
     }
     let mut watch = Watch::default();
-    let mut rest = Rest::new(arms);
+    let before: Vec<u64> = (0..arms).map(|arm| heat.resident_bytes(arm)).collect();
     for number in 0..pace.blocks {
         watch.read(heat, race, trial, number);
         let block = pace.block(stream);
         if let Some(arm) = block.opening {
-            heat.batch(arm, 0, 1)?;
+            heat.batch(arm, &turn(0, 1, stream))?;
         }
         for (position, arm) in block.order.into_iter().enumerate() {
-            let calls = pace.calls[arm];
-            let ran = heat.batch(arm, block.prime, calls)?;
+            let calls = pace.draw_calls(arm, stream);
+            let ran = heat.batch(arm, &turn(block.prime, calls, stream))?;
             believable(race, arm, &ran)?;
-            rest.note(arm, &ran);
             homes.note(arm, &ran, heat.homecoming_ns(arm, ran.wall_ns));
-            race.slices.push(slice(trial, number, position as u32, arm as u32, calls, &ran));
+            let place = (trial, number, position as u32, arm as u32);
+            race.slices.push(slice(place, (block.prime, calls), &ran));
         }
     }
-    rest.check(race)?;
-    for arm in 0..arms {
-        race.checked += heat.verify(arm, pace.calls[arm])?;
+    for (arm, before) in before.into_iter().enumerate() {
+        let grown = heat.resident_bytes(arm).saturating_sub(before);
+        race.grown_bytes[arm] = race.grown_bytes[arm].min(grown);
+    }
+    // The same for all arms, so that the truth about the outputs is worked out once.
+    let seed = stream.next_u64();
+    for arm in drawn(arms, stream) {
+        let calls = audit::calls(fastest[arm]);
+        let (checked, ran) = heat.verify(arm, calls, seed)?;
+        believable(race, arm, &ran)?;
+        race.checked += checked;
+        let (new_ns, same_ns) = (ran.alone_ns, ran.same_ns);
+        race.audits.push(Audit { trial, arm: arm as u32, calls, new_ns, same_ns });
         race.peak_bytes[arm] = race.peak_bytes[arm].max(heat.peak_bytes(arm));
     }
     Ok(())
 }
 
 /// Calls the arm until a batch fills a slice; gives the nanoseconds of its fastest call.
-fn warm_up(heat: &mut dyn Heat, arm: usize, rules: &RaceRules) -> Result<f64, RaceFault> {
+fn warm_up(
+    heat: &mut dyn Heat,
+    arm: usize,
+    inputs: CallInputs,
+    rules: &RaceRules,
+    stream: &mut Stream,
+) -> Result<f64, RaceFault> {
+    let mut batch = |calls| {
+        let turn = Turn { prime: 0, calls, inputs, seed: stream.next_u64() };
+        heat.batch(arm, &turn)
+    };
     // The first call pays for page faults and cold caches.
-    heat.batch(arm, 0, 1)?;
+    batch(1)?;
     let (mut calls, mut fastest) = (1u32, f64::INFINITY);
     loop {
-        let ran = heat.batch(arm, 0, calls)?;
+        let ran = batch(calls)?;
         fastest = fastest.min((ran.wall_ns as f64 / f64::from(calls)).max(1.0));
         if ran.wall_ns >= rules.slice_ns / 2 || f64::from(calls) >= MOST_CALLS {
             return Ok(fastest);
         }
         let fitting = (rules.slice_ns as f64 / fastest).clamp(1.0, MOST_CALLS);
         calls = (fitting as u32).clamp(calls.saturating_mul(2), calls.saturating_mul(16));
+        calls = calls.min(MOST_CALLS as u32);
     }
 }
 
-fn slice(trial: u32, block: u32, position: u32, arm: u32, calls: u32, ran: &Ran) -> Slice {
+/// A slice at a trial, block, position and arm, with so many untimed and timed calls.
+fn slice(place: (u32, u32, u32, u32), calls: (u32, u32), ran: &Ran) -> Slice {
+    let ((trial, block, position, arm), (primed, calls)) = (place, calls);
     Slice {
         trial,
         block,
@@ -223,6 +289,9 @@ fn slice(trial: u32, block: u32, position: u32, arm: u32, calls: u32, ran: &Ran)
         faults: ran.faults,
         allocations: ran.allocations,
         allocated_bytes: ran.allocated_bytes,
+        used_ns: ran.used_ns,
+        own_ns: ran.own_ns,
+        primed,
     }
 }
 

@@ -3,11 +3,11 @@
 use crate::race::{RaceFault, run};
 use crate::ruler::{conditions, off_blocks};
 use crate::rules::RaceRules;
-use crate::stable::{Heat, Stable};
+use crate::stable::{Heat, Stable, Turn};
 use crate::summary::{compare, counting};
 use proofmark_arena::{Ran, RulerTimes};
 use proofmark_schema::conditions::Ruler;
-use proofmark_schema::race::{Race, Trial};
+use proofmark_schema::race::{CallInputs, Race, Trial};
 use proofmark_schema::{Case, ContenderId, DType, Isa};
 
 /// What the hand-over of a reading costs.
@@ -45,15 +45,17 @@ impl Stable for Scripted {
 }
 
 impl Heat for Scripted {
-    fn batch(&mut self, _: usize, prime: u32, calls: u32) -> Result<Ran, RaceFault> {
+    fn batch(&mut self, _: usize, turn: &Turn) -> Result<Ran, RaceFault> {
+        let &Turn { prime, calls, .. } = turn;
         self.pass(1000.0 * f64::from(prime));
         let start_ns = self.now_ns as u64;
         let wall_ns = self.pass(1000.0 * f64::from(calls));
         Ok(Ran { start_ns, wall_ns, outer_ns: wall_ns + 8_000, ..Ran::default() })
     }
 
-    fn verify(&mut self, _: usize, _: u32) -> Result<u64, RaceFault> {
-        Ok(1)
+    fn verify(&mut self, arm: usize, calls: u32, seed: u64) -> Result<(u64, Ran), RaceFault> {
+        let turn = Turn { prime: 0, calls, inputs: CallInputs::Fresh, seed };
+        Ok((1, self.batch(arm, &turn)?))
     }
 
     fn peak_bytes(&self, _: usize) -> u64 {
@@ -74,9 +76,9 @@ impl Heat for Scripted {
 fn race_on(slowdown: fn(f64) -> f64) -> (Race, Scripted) {
     let mut scripted = Scripted { now_ns: 0.0, slowdown, ruler_ns: 0 };
     let rules = RaceRules { most_trials: 12, ..RaceRules::standard(3) };
-    let arms = ["a", "b"].map(|name| ContenderId::native(name, Isa::Scalar)).to_vec();
+    let arms = ["a", "b"].map(|name| ContenderId::native(name, Isa::Scalar));
     let case = Case::new("scripted", DType::F32);
-    let race = run(&mut scripted, &case, arms, 1, &rules, &mut |_| false).unwrap();
+    let race = run(&mut scripted, &case, &arms, 1, &rules, &mut |_| false).unwrap();
     (race, scripted)
 }
 

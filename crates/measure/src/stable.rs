@@ -3,11 +3,10 @@
 use crate::cache::{Seen, rotate_bytes};
 use crate::claims::homecoming;
 use crate::race::{FaultKind, RaceFault, last_processor};
-use proofmark_arena::{Batch, Fault, Ran, Ruler, RulerTimes};
+use proofmark_arena::{Batch, Change, Fault, Inputs, Ran, Ruler, RulerTimes};
 use proofmark_gate::{Entrant, Proven, Revealed, Seat, Unverified};
 use proofmark_schema::memory::{CacheState, PageState};
-use proofmark_schema::race::Trial;
-use proofmark_schema::wire::phase;
+use proofmark_schema::race::{CallInputs, Trial};
 use proofmark_schema::{Cache, Memory};
 use proofmark_stats::Stream;
 
@@ -15,6 +14,18 @@ use proofmark_stats::Stream;
 pub(crate) trait Stable {
     /// How many arms.
     fn arms(&self) -> usize;
+
+    /// Threads of an arm, where it has a number of its own.
+    fn threads(&self, arm: usize) -> Option<usize> {
+        let _ = arm;
+        None
+    }
+
+    /// Bytes of an arm's operands.
+    fn operand_bytes(&self, arm: usize) -> u64 {
+        let _ = arm;
+        0
+    }
 
     /// Runs `heat` with the fresh arms of a trial.
     fn trial(
@@ -29,46 +40,54 @@ pub(crate) trait Stable {
     }
 }
 
-/// What is written to an arm's inputs before a call.
+/// A batch as a race orders it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Inputs {
-    /// Those of the trial, once more.
-    Same,
-    /// Others, drawn from a seed.
-    New(u64),
-    /// Others, and what the call leaves of them is checked.
-    Checked(u64),
+pub(crate) struct Turn {
+    /// Untimed calls before it.
+    pub(crate) prime: u32,
+    /// Timed calls.
+    pub(crate) calls: u32,
+    /// What the calls find in their inputs.
+    pub(crate) inputs: CallInputs,
+    /// Where changes, and what is checked of the results, are drawn from.
+    pub(crate) seed: u64,
 }
 
 /// The arms of one trial.
 pub(crate) trait Heat {
     /// Runs one batch of an arm.
-    fn batch(&mut self, arm: usize, prime: u32, calls: u32) -> Result<Ran, RaceFault>;
+    fn batch(&mut self, arm: usize, turn: &Turn) -> Result<Ran, RaceFault>;
 
-    /// Checks what a batch of so many calls leaves; gives the count of elements checked.
-    fn verify(&mut self, arm: usize, calls: u32) -> Result<u64, RaceFault>;
+    /// Checks what a batch of so many calls on new inputs leaves, and what the batches before it
+    /// left; gives the count of elements checked, and what the batch took.
+    fn verify(&mut self, arm: usize, calls: u32, seed: u64) -> Result<(u64, Ran), RaceFault>;
 
-    /// One call after inputs were written: those of the trial once more, or others. Nothing where
-    /// the script of a test has no inputs.
-    fn call_on(&mut self, arm: usize, inputs: Inputs) -> Result<Option<Ran>, RaceFault> {
-        let _ = (arm, inputs);
-        Ok(None)
+    /// Processor time of processes that the arm has started.
+    fn descendants_ns(&self, arm: usize) -> u64 {
+        let _ = arm;
+        0
+    }
+
+    /// Whether threads of the arm may run elsewhere than on the one processor that it was granted.
+    fn is_outside(&self, arm: usize) -> bool {
+        let _ = arm;
+        false
     }
 
     /// Memory the arm gained for the case.
     fn peak_bytes(&self, arm: usize) -> u64;
+
+    /// Memory the arm has now.
+    fn resident_bytes(&self, arm: usize) -> u64 {
+        let _ = arm;
+        0
+    }
 
     /// What the homecoming of an arm's results may take after a batch for which so much was
     /// claimed; without a limit where the script of a test brings none home.
     fn homecoming_ns(&self, arm: usize, claimed_ns: u64) -> u64 {
         let _ = (arm, claimed_ns);
         u64::MAX
-    }
-
-    /// Threads of the arm, where it has a number of its own.
-    fn threads(&self, arm: usize) -> Option<usize> {
-        let _ = arm;
-        None
     }
 
     /// Reads the rulers, with the stream or without; nothing where there are none.
@@ -91,11 +110,20 @@ struct Entrants<'a, 'p, 'r> {
     field: &'a [Proven<'p>],
     entrants: Vec<Entrant<'a>>,
     ruler: &'r mut Option<Ruler>,
+    changes_weights: bool,
 }
 
 impl Stable for Workers<'_, '_> {
     fn arms(&self) -> usize {
         self.field.len()
+    }
+
+    fn threads(&self, arm: usize) -> Option<usize> {
+        Some(self.field[arm].threads())
+    }
+
+    fn operand_bytes(&self, arm: usize) -> u64 {
+        self.field[arm].operand_bytes()
     }
 
     fn trial(
@@ -124,8 +152,15 @@ impl Stable for Workers<'_, '_> {
                 |fault: Fault| fault_of(self.field, arm, FaultKind::Died, fault.to_string());
             entrants[arm] = Some(entered.map_err(failed)?);
         }
-        let entrants = entrants.into_iter().flatten().collect();
-        let mut arms = Entrants { field: self.field, entrants, ruler: &mut self.ruler };
+        let entrants: Vec<Entrant<'_>> = entrants.into_iter().flatten().collect();
+        for (arm, entrant) in entrants.iter().enumerate() {
+            let sealed = entrant.seal_inputs();
+            sealed
+                .map_err(|fault| fault_of(self.field, arm, FaultKind::Died, fault.to_string()))?;
+        }
+        let changes_weights = self.seat.changes_weights;
+        let mut arms =
+            Entrants { field: self.field, entrants, ruler: &mut self.ruler, changes_weights };
         heat(&mut arms)?;
         // After the blocks, so that nothing timed follows a probe.
         for (arm, (seen, entrant)) in self.seen.iter_mut().zip(&mut arms.entrants).enumerate() {
@@ -149,7 +184,10 @@ impl<'a, 'p> Workers<'a, 'p> {
         // Rulers run beside the arm that has the most processors.
         let widest = field.iter().max_by_key(|proven| proven.threads());
         let ruler = widest.and_then(|first| first.ruler(processor_of(first)).ok());
-        let seat = Seat { memory, rotate_bytes: rotate_bytes(), ..Seat::default() };
+        // Weights that an arm has packed stay, and then for all.
+        let changes_weights = field.iter().all(|proven| !proven.receipt().prepared_outside);
+        let rotate_bytes = rotate_bytes();
+        let seat = Seat { memory, rotate_bytes, races: true, changes_weights, ..Seat::default() };
         Workers { field, seat, ruler, seen: vec![Seen::default(); field.len()] }
     }
 
@@ -161,61 +199,43 @@ impl<'a, 'p> Workers<'a, 'p> {
 }
 
 impl Heat for Entrants<'_, '_, '_> {
-    fn batch(&mut self, arm: usize, prime: u32, calls: u32) -> Result<Ran, RaceFault> {
-        let batch = Batch { prime, calls, ..Batch::default() };
-        let ran = self.entrants[arm].run(&batch);
+    fn batch(&mut self, arm: usize, turn: &Turn) -> Result<Ran, RaceFault> {
+        let &Turn { prime, calls, inputs, seed } = turn;
+        let change = Change { seed, with_weights: self.changes_weights };
+        let inputs = match inputs {
+            CallInputs::Repeated => Inputs::AsTheyAre,
+            CallInputs::Perturbed => Inputs::Perturbed(change),
+            CallInputs::Fresh => Inputs::Fresh(change),
+        };
+        let batch = Batch { prime, calls, inputs, ..Batch::default() };
+        let ran = self.entrants[arm].slice(&batch, seed);
         ran.map_err(|fault| fault_of(self.field, arm, FaultKind::Died, fault.to_string()))
     }
 
-    fn verify(&mut self, arm: usize, calls: u32) -> Result<u64, RaceFault> {
-        let field = self.field;
-        self.entrants[arm].verify(calls).map_err(|cause| unverified(field, arm, &cause))
-    }
-
-    fn call_on(&mut self, arm: usize, inputs: Inputs) -> Result<Option<Ran>, RaceFault> {
-        let field = self.field;
-        let other = match inputs {
-            Inputs::Same => None,
-            Inputs::New(seed) | Inputs::Checked(seed) => {
-                Some(field[arm].renew(self.entrants[arm].revealed(), seed))
-            }
-        };
-        let (set, revealed) = (self.entrants[arm].next_set(), self.entrants[arm].revealed());
-        let written = other.as_ref().unwrap_or(revealed);
-        let is_owner = |&other: &usize| {
-            let other = &self.entrants[other];
-            other.owns_operands() && std::ptr::eq(other.revealed(), revealed)
-        };
-        // Arms that share operands have one owner, which alone can write them.
-        let owner = std::iter::once(arm).chain(0..self.entrants.len()).find(is_owner);
-        let owner = owner.expect("somebody's operands they are");
-        self.entrants[arm].poison_outputs();
-        self.entrants[owner].write(written, set);
-        let ran = self.batch(arm, 0, 1)?;
-        if matches!(inputs, Inputs::Checked(_)) {
-            let checked = self.entrants[arm].check(written);
-            checked.map_err(|cause| {
-                let fault = unverified(field, arm, &cause);
-                let reason = format!("on inputs that it had not seen, {}", fault.reason);
-                RaceFault { reason, ..fault }
-            })?;
-        }
-        Ok(Some(ran))
+    fn verify(&mut self, arm: usize, calls: u32, seed: u64) -> Result<(u64, Ran), RaceFault> {
+        let (field, with_weights) = (self.field, self.changes_weights);
+        let verified = self.entrants[arm].verify(calls, Change { seed, with_weights });
+        verified.map_err(|cause| unverified(field, arm, &cause))
     }
 
     fn homecoming_ns(&self, arm: usize, claimed_ns: u64) -> u64 {
-        let proven = &self.field[arm];
-        // Only adapters of ours tell what an empty call takes.
-        let is_adapted = proven.receipt().empty_call_ns.is_some();
-        homecoming(proven.result_bytes(), is_adapted, claimed_ns)
+        homecoming(self.field[arm].result_bytes(), claimed_ns)
+    }
+
+    fn descendants_ns(&self, arm: usize) -> u64 {
+        self.entrants[arm].descendants_ns()
+    }
+
+    fn is_outside(&self, arm: usize) -> bool {
+        processor_of(&self.field[arm]).is_some_and(|cpu| self.entrants[arm].is_outside(cpu))
     }
 
     fn peak_bytes(&self, arm: usize) -> u64 {
         self.entrants[arm].peak_bytes()
     }
 
-    fn threads(&self, arm: usize) -> Option<usize> {
-        Some(self.field[arm].threads())
+    fn resident_bytes(&self, arm: usize) -> u64 {
+        self.entrants[arm].resident_bytes()
     }
 
     fn rulers(&mut self, with_stream: bool) -> Option<RulerTimes> {
@@ -237,23 +257,11 @@ fn processor_of(proven: &Proven<'_>) -> Option<usize> {
 fn unverified(field: &[Proven<'_>], arm: usize, cause: &Unverified) -> RaceFault {
     let kind = match cause {
         Unverified::Wrong(_) => FaultKind::Wrong,
-        Unverified::Failed(fault) if is_late(fault) => FaultKind::Lied,
         Unverified::Failed(_) => FaultKind::Died,
     };
-    let why = match kind {
-        FaultKind::Lied => ": it uses its operands only then, so that it works unmeasured",
-        _ => "",
-    };
-    fault_of(field, arm, kind, format!("{cause}{why}"))
+    fault_of(field, arm, kind, cause.to_string())
 }
 
 fn fault_of(field: &[Proven<'_>], arm: usize, kind: FaultKind, reason: String) -> RaceFault {
     RaceFault { arm, contender: field[arm].contender().to_string(), kind, reason }
-}
-
-/// Whether a worker died because it touched what is sealed once the clock has stopped.
-fn is_late(fault: &Fault) -> bool {
-    let after = [phase::SETTLE, phase::REST].map(phase::name);
-    let is_after = |phase: &str| after.contains(&phase);
-    fault.crash().is_some_and(|crash| is_after(&crash.phase) && crash.cause.contains("SIGSEGV"))
 }

@@ -35,14 +35,35 @@ const LEAST_CLEAN_BLOCKS: usize = 6;
 /// Where too few blocks are clean, all count, and the noise shows in the interval.
 pub fn counting(race: &Race, trial: u32) -> Vec<&Slice> {
     let all: Vec<&Slice> = race.slices.iter().filter(|slice| slice.trial == trial).collect();
-    let mut disturbed: BTreeSet<u32> =
-        all.iter().filter(|slice| slice.switches > 0).map(|slice| slice.block).collect();
+    let mut disturbed: BTreeSet<u32> = match is_one_sided(race) {
+        true => BTreeSet::new(),
+        false => all.iter().filter(|slice| slice.switches > 0).map(|slice| slice.block).collect(),
+    };
     disturbed.extend(off_blocks(race, trial));
     let blocks: BTreeSet<u32> = all.iter().map(|slice| slice.block).collect();
     if blocks.len() - disturbed.len() < LEAST_CLEAN_BLOCKS {
         return all;
     }
     all.into_iter().filter(|slice| !disturbed.contains(&slice.block)).collect()
+}
+
+/// Switches of one arm beyond twice those of any other from which on they are its own doing.
+const OWN_SWITCHES: usize = 12;
+
+/// Whether the processor was taken from one arm far more often than from the others. A busy machine
+/// does not know the arms: an arm that brings it about could choose the blocks that count.
+fn is_one_sided(race: &Race) -> bool {
+    let mut switched = vec![0usize; race.arms.len()];
+    for slice in race.slices.iter().filter(|slice| slice.switches > 0) {
+        if let Some(count) = switched.get_mut(slice.arm as usize) {
+            *count += 1;
+        }
+    }
+    switched.sort_unstable();
+    match switched.as_slice() {
+        [.., next, most] => *most > 2 * next + OWN_SWITCHES,
+        _ => false,
+    }
 }
 
 /// The effects of the trials, as log-ratios, and the error that each shows of itself.

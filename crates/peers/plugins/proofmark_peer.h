@@ -51,7 +51,7 @@ typedef struct {
     /* Gives it another number of threads; null if it has one only. */
     void (*set_threads)(size_t threads);
     /* From here on only if `size` says that they are there. */
-    /* Brings the last result into the operands, outside of the clock, for libraries that return
+    /* Brings the last result into the operands, within the clock, for libraries that return
      * results in memory of their own; null if `run` writes into the operands. */
     int (*settle)(const proofmark_call *call, char *why, size_t why_bytes);
     /* Where results go then; null for the operands. */

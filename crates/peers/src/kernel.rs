@@ -54,6 +54,10 @@ impl Kernel for PeerKernel {
         (self.ready.run)(call)
     }
 
+    fn settles(&self) -> bool {
+        self.ready.settle.is_some() && !self.ready.receipt.memory.is_empty()
+    }
+
     fn settle(&self, call: &mut Call<'_>) -> Result<(), KernelError> {
         self.ready.settle.as_ref().map_or(Ok(()), |settle| settle(call))
     }

@@ -4,7 +4,7 @@ use proofmark_schema::memory::CacheState;
 use proofmark_schema::probe::Unit;
 use proofmark_schema::proof::{Errors, Proof, Refusal, Stage, StageReport, Worst};
 use proofmark_schema::quantity::Interval;
-use proofmark_schema::race::{Comparison, Verdict};
+use proofmark_schema::race::{CallInputs, Comparison, Verdict};
 use proofmark_schema::record::{Bound, Judged, Limits, Performance, Record, ShapeRoles, SliceSpan};
 use proofmark_schema::{Case, ErrorContract, FORMAT_VERSION, Outcome, Receipt, Reproducibility};
 use proofmark_schema::{ContenderId, Memory, Work};
@@ -24,6 +24,7 @@ pub(crate) fn proof(contender: &str) -> Proof {
         errors: Errors { q_max: 1.5, q_rms: 0.25, ..Errors::default() },
         reproducibility: Reproducibility::Bitwise,
         precision: "f32".to_owned(),
+        left: Vec::new(),
         refusal: None,
     }
 }
@@ -54,6 +55,9 @@ fn record(contender: &str, wall_ns: f64, arm: u32) -> Record {
         comparison: None,
         conditions: None,
         best_peer: None,
+        inputs: CallInputs::Perturbed,
+        seen_faster: None,
+        grown_bytes: None,
         slices: SliceSpan { race: 0, arm },
     };
     Record {

@@ -175,6 +175,7 @@ fn proof(
         errors,
         reproducibility: Reproducibility::Bitwise,
         precision: String::new(),
+        left: Vec::new(),
         refusal,
     }
 }
@@ -232,6 +233,9 @@ fn performance(flat: &Value) -> Option<Performance> {
         allocations_per_call: number(flat, "allocations").unwrap_or_default(),
         allocated_bytes_per_call: number(flat, "allocated_bytes"),
         limits,
+        inputs: of(flat, "inputs").unwrap_or_default(),
+        seen_faster: number(flat, "seen_faster"),
+        grown_bytes: number(flat, "grown_bytes").map(|bytes| bytes as u64),
         // An arm that is compared with none is the first.
         slices: SliceSpan { race: 0, arm: u32::from(comparison.is_some()) },
         comparison,

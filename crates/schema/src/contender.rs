@@ -16,11 +16,15 @@ pub enum Family {
     Peer,
     /// The user's own.
     Plugin,
+    /// A specimen of the corpus that `selftest judge` plants: a cheat, a fault or an odd but honest
+    /// kernel. It is in no roster and in no stored record.
+    Planted,
 }
 
 impl Family {
     /// Every family.
-    pub const ALL: [Family; 4] = [Family::Native, Family::Mutant, Family::Peer, Family::Plugin];
+    pub const ALL: [Family; 5] =
+        [Family::Native, Family::Mutant, Family::Peer, Family::Plugin, Family::Planted];
 
     /// The word in ids.
     pub fn name(self) -> &'static str {
@@ -29,6 +33,7 @@ impl Family {
             Family::Mutant => "mutant",
             Family::Peer => "peer",
             Family::Plugin => "plugin",
+            Family::Planted => "planted",
         }
     }
 }
@@ -53,6 +58,11 @@ impl ContenderId {
     /// The id of a peer.
     pub fn peer(name: &str) -> ContenderId {
         ContenderId { family: Family::Peer, name: name.to_owned(), isa: None }
+    }
+
+    /// The id of a specimen of the corpus on one path.
+    pub fn planted(name: &str, isa: Isa) -> ContenderId {
+        ContenderId { family: Family::Planted, name: name.to_owned(), isa: Some(isa) }
     }
 
     /// The id of a mutant.
@@ -147,7 +157,7 @@ mod tests {
 
     #[test]
     fn ids_parse_back() {
-        for text in ["native/simd@avx512", "native/scalar", "peer/pytorch", "plugin/acme-1.2"] {
+        for text in ["native/simd@avx512", "native/scalar", "peer/pytorch", "planted/noop@avx2"] {
             assert_eq!(text.parse::<ContenderId>().unwrap().to_string(), text);
         }
     }

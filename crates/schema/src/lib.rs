@@ -13,6 +13,7 @@ pub mod dtype;
 pub mod error_contract;
 pub mod finding;
 pub mod isa;
+pub mod judge;
 pub mod machine;
 pub mod memory;
 pub mod outcome;

@@ -17,6 +17,8 @@ pub enum Outcome {
     Skipped,
     /// Its library is here and does not open.
     Broken,
+    /// It was proven, and the machine did not let its race be judged.
+    Undecided,
     /// The test could not have failed, so passing it means nothing.
     Mistrusted,
     /// A stage failed.
@@ -38,6 +40,7 @@ impl Outcome {
             Outcome::Absent => "ABSENT",
             Outcome::Skipped => "SKIPPED",
             Outcome::Broken => "BROKEN",
+            Outcome::Undecided => "UNDECIDED",
             Outcome::Mistrusted => "MISTRUSTED",
             Outcome::Wrong => "WRONG",
             Outcome::Caught => "CAUGHT",

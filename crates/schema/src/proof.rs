@@ -199,6 +199,9 @@ pub struct Proof {
     pub reproducibility: Reproducibility,
     /// `f32`, or what the errors look like instead (`bf16 inputs`).
     pub precision: String,
+    /// What it changed of its process and did not restore, in words: it decides nothing.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub left: Vec<String>,
     /// Set unless proven.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub refusal: Option<Refusal>,

@@ -39,6 +39,65 @@ pub struct Slice {
     /// Bytes that these asked for.
     #[serde(default)]
     pub allocated_bytes: u64,
+    /// Processor time that the kernel accounts to the whole worker process for the batch, untimed
+    /// calls included; 0 in races of format 2.
+    #[serde(default)]
+    pub used_ns: u64,
+    /// Of that, the calling thread's; 0 in races of format 2.
+    #[serde(default)]
+    pub own_ns: u64,
+    /// Untimed calls before the timed ones; 0 in races of format 2.
+    #[serde(default)]
+    pub primed: u32,
+}
+
+/// What the calls of a race find in their inputs.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum CallInputs {
+    /// The same values in every call of a trial: races of format 2.
+    #[default]
+    Repeated,
+    /// One element changes before each call, and calls follow one another at once.
+    Perturbed,
+    /// Every element changes before each call, and each call is timed alone.
+    Fresh,
+}
+
+impl CallInputs {
+    /// The word in records.
+    pub fn name(self) -> &'static str {
+        match self {
+            CallInputs::Repeated => "repeated",
+            CallInputs::Perturbed => "perturbed",
+            CallInputs::Fresh => "fresh",
+        }
+    }
+}
+
+/// Calls of one arm in one trial, each made alone: half of them on inputs that no call has seen,
+/// half on the inputs of the call before.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Audit {
+    /// The trial.
+    pub trial: u32,
+    /// The arm.
+    pub arm: u32,
+    /// Calls.
+    pub calls: u32,
+    /// What the fastest on new inputs took: a busy machine only adds to it.
+    pub new_ns: u64,
+    /// What the fastest on the inputs of the call before it took.
+    pub same_ns: u64,
+}
+
+/// An arm that is faster on inputs that it has seen.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct SeenFaster {
+    /// The arm.
+    pub arm: u32,
+    /// The time of a call on new inputs over that of calls in a row.
+    pub times: f64,
 }
 
 impl Slice {
@@ -82,6 +141,10 @@ pub struct Race {
     pub checked: u64,
     /// Greatest resident memory that each arm's worker gained for the case, in bytes.
     pub peak_bytes: Vec<u64>,
+    /// How much the resident memory of each arm's worker grew during the slices of a trial, in the
+    /// trial where it grew least; empty in races of format 2.
+    #[serde(default)]
+    pub grown_bytes: Vec<u64>,
     /// What each arm's caches were asked to hold and held; empty in races of format 1.
     #[serde(default)]
     pub cache: Vec<CacheState>,
@@ -91,9 +154,29 @@ pub struct Race {
     /// Every reading of the rulers in the order it was made.
     #[serde(default)]
     pub readings: Vec<Reading>,
+    /// What the calls find in their inputs.
+    #[serde(default)]
+    pub inputs: CallInputs,
+    /// The audits of the arms, one for each arm and trial.
+    #[serde(default)]
+    pub audits: Vec<Audit>,
+    /// Arms that are faster on inputs that they have seen; for their sake the inputs of every call
+    /// of this race are fresh.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub seen_faster: Vec<SeenFaster>,
     /// How quiet the machine was before the race, if it was waited for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub quiet: Option<Quiet>,
+}
+
+/// Growth of resident memory in every trial from which on it is told.
+const GROWN_BYTES: u64 = 16 << 20;
+
+impl Race {
+    /// How much an arm's memory grew in every trial, in bytes, where it is enough to be told.
+    pub fn grown(&self, arm: usize) -> Option<u64> {
+        self.grown_bytes.get(arm).copied().filter(|&bytes| bytes >= GROWN_BYTES)
+    }
 }
 
 /// What a comparison may conclude.

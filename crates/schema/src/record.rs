@@ -6,7 +6,7 @@ use crate::plan::Use;
 use crate::probe::{Level, Unit};
 use crate::proof::Proof;
 use crate::quantity::Interval;
-use crate::race::Comparison;
+use crate::race::{CallInputs, Comparison};
 use crate::{Case, ContenderId, Memory, Receipt, Work};
 use serde::{Deserialize, Serialize};
 
@@ -114,6 +114,17 @@ pub struct Performance {
     /// Against the fastest peer of the same race, where there was one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub best_peer: Option<Comparison>,
+    /// What its calls found in their inputs.
+    #[serde(default)]
+    pub inputs: CallInputs,
+    /// The time of a call on new inputs over that of calls in a row, where the contender is faster
+    /// on inputs that it has seen.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub seen_faster: Option<f64>,
+    /// How much the resident memory of its worker grew in every trial while it was called, in
+    /// bytes, where that is too much to be a cache that fills.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub grown_bytes: Option<u64>,
     /// The raw slices.
     pub slices: SliceSpan,
 }

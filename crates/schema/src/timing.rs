@@ -40,6 +40,12 @@ pub struct TimedComparison {
     /// [`RulerStability`](crate::conditions::RulerStability).
     #[serde(default)]
     pub ruler_percent: BTreeMap<String, f64>,
+    /// How much of the processors' time was stolen meanwhile, in per cent.
+    #[serde(default)]
+    pub stolen_percent: f64,
+    /// Why there is no verdict, where a race could not be judged.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub fault: Option<String>,
 }
 
 impl TimedComparison {

@@ -31,6 +31,8 @@ pub struct OperandMap {
     pub align_bytes: usize,
     /// The kernel may write it.
     pub writable: bool,
+    /// The worker changes it between calls, through a mapping that the kernel is not given.
+    pub changes: bool,
 }
 
 /// From the supervisor.
@@ -84,8 +86,8 @@ pub enum ToWorker {
 pub enum FromWorker {
     /// The process is up.
     Ready {
-        /// Format version it speaks.
-        format: u32,
+        /// The protocol it speaks; see [`PROTOCOL`].
+        protocol: u64,
     },
     /// The contender is loaded.
     Loaded {
@@ -97,6 +99,9 @@ pub enum FromWorker {
         workspace_bytes: usize,
         /// Bytes of packed weights; 0 if it packs none.
         prepared_bytes: usize,
+        /// Results come into the outputs after the clock has stopped, by an adapter of this
+        /// program.
+        settles: bool,
     },
     /// It does not do this case.
     Unsupported {
@@ -163,8 +168,6 @@ pub mod phase {
     pub const CALL: u32 = 3;
     /// After the clock has stopped: results that lie elsewhere come into the outputs.
     pub const SETTLE: u32 = 4;
-    /// After that: the contender's threads fall asleep.
-    pub const REST: u32 = 5;
 
     /// The word in crash reports.
     pub fn name(phase: u32) -> &'static str {
@@ -173,7 +176,6 @@ pub mod phase {
             PREPARE => "prepare",
             CALL => "call",
             SETTLE => "settle",
-            REST => "rest",
             _ => "idle",
         }
     }
@@ -223,9 +225,16 @@ pub mod option {
     pub const DIRTY_WORKSPACE: u32 = 2;
     /// Between the clocks nothing but the calls: what the batch itself costs is measured by it.
     pub const BARE: u32 = 4;
-    /// Inputs cannot be read once the clock has stopped, and no operand be touched while threads
-    /// fall asleep: what computes only then is caught.
-    pub const SEAL_INPUTS: u32 = 8;
+    /// Before every call one input element changes and one output element is spoiled; what the
+    /// call leaves there goes into the ledger.
+    pub const PERTURB: u32 = 8;
+    /// Before every call all inputs change; every call is timed alone.
+    pub const FRESH: u32 = 16;
+    /// Weights do not change: they were packed before.
+    pub const KEEP_WEIGHTS: u32 = 32;
+    /// With `FRESH`: only one call of each pair finds new inputs, the other those of the call
+    /// before it, after the same stores.
+    pub const AUDIT: u32 = 64;
 }
 
 /// The page that supervisor and worker share: a turn, a command, an answer, a crash report.
@@ -245,6 +254,8 @@ pub struct HandOver {
     pub options: AtomicU32,
     /// Pattern of the rubbish for the workspace.
     pub dirt: AtomicU32,
+    /// Seed of what changes between the calls.
+    pub perturbation_seed: AtomicU64,
 
     /// See [`status`].
     pub status: AtomicU32,
@@ -260,8 +271,14 @@ pub struct HandOver {
     pub start_ns: AtomicU64,
     /// The batch on the worker's clock.
     pub wall_ns: AtomicU64,
-    /// CPU time of the calling thread.
+    /// CPU time of the calling thread during the timed calls.
     pub cpu_ns: AtomicU64,
+    /// CPU time of the calling thread since the last batch.
+    pub own_ns: AtomicU64,
+    /// The fastest call on new inputs, where calls are timed one by one; else 0.
+    pub alone_ns: AtomicU64,
+    /// The fastest call of an audit on the inputs of the call before it; else 0.
+    pub same_ns: AtomicU64,
     /// Bytes that the allocations asked for.
     pub allocated_bytes: AtomicU64,
     /// Time that results which lie elsewhere took into the outputs, after the batch.
@@ -289,8 +306,83 @@ pub struct HandOver {
     pub operand_base: [AtomicU64; MAX_OPERANDS],
 }
 
+/// What each call of a perturbed batch left at its spoiled place: the aligned word of 8 bytes that
+/// holds the element. It lies in the same file, after the page.
+#[repr(C)]
+#[derive(Debug)]
+pub struct Ledger {
+    /// One for each call, untimed ones first.
+    pub kept: [AtomicU64; LEDGER_CALLS],
+}
+
+/// Calls of a perturbed batch at the most.
+pub const LEDGER_CALLS: usize = 8192;
 /// Operands an op may have.
 pub const MAX_OPERANDS: usize = 24;
-/// Bytes of the shared page.
-pub const PAGE_BYTES: usize = 4096;
-const _: () = assert!(size_of::<HandOver>() <= PAGE_BYTES);
+/// Byte of the shared file where the ledger begins.
+pub const LEDGER_OFFSET: usize = 4096;
+/// Bytes of the shared file.
+pub const PAGE_BYTES: usize = LEDGER_OFFSET + size_of::<Ledger>();
+const _: () = assert!(size_of::<HandOver>() <= LEDGER_OFFSET);
+
+/// A hash of everything that supervisor and worker must agree on: the source of the messages, the
+/// page and the types in them, without comments. A worker of another hash is refused when it is
+/// greeted, because it would read the page by other offsets.
+pub const PROTOCOL: u64 = hash_of_code(&[
+    include_bytes!("wire.rs"),
+    include_bytes!("case.rs"),
+    include_bytes!("contender.rs"),
+    include_bytes!("dtype.rs"),
+    include_bytes!("error_contract.rs"),
+    include_bytes!("memory.rs"),
+]);
+
+/// FNV-1a over the lines before the tests that are not comments, without the spaces at their
+/// beginning.
+const fn hash_of_code(files: &[&[u8]]) -> u64 {
+    let mut hash = 0xcbf2_9ce4_8422_2325u64;
+    let mut file = 0;
+    while file < files.len() {
+        let text = files[file];
+        let mut at = 0;
+        while at < text.len() {
+            while at < text.len() && (text[at] == b' ' || text[at] == b'\n') {
+                at += 1;
+            }
+            if begins_with(text, at, b"#[cfg(test)]") {
+                break;
+            }
+            let is_comment = begins_with(text, at, b"//");
+            while at < text.len() && text[at] != b'\n' {
+                if !is_comment {
+                    hash = (hash ^ text[at] as u64).wrapping_mul(0x0000_0100_0000_01b3);
+                }
+                at += 1;
+            }
+        }
+        file += 1;
+    }
+    hash
+}
+
+const fn begins_with(text: &[u8], at: usize, word: &[u8]) -> bool {
+    let mut same = 0;
+    while same < word.len() && at + same < text.len() && text[at + same] == word[same] {
+        same += 1;
+    }
+    same == word.len()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_comment_does_not_change_the_protocol_and_a_field_does() {
+        let of = |text: &str| hash_of_code(&[text.as_bytes()]);
+        let before = of("struct Page {\n    turn: u32,\n}\n");
+        assert_eq!(before, of("// The page.\nstruct Page {\n    // Whose.\n    turn: u32,\n}"));
+        assert_eq!(before, of("struct Page {\n    turn: u32,\n}\n#[cfg(test)]\nmod tests {}"));
+        assert_ne!(before, of("struct Page {\n    turn: u32,\n    more: u32,\n}\n"));
+    }
+}

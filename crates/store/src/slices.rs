@@ -2,12 +2,13 @@
 //!
 //! ```text
 //! "PMSLICES" | format 4 | groups 4 | group… | CRC-32 of all before 4
-//! group  = item 8 | slices 8 | column × 13, in the order of the fields of `Slice`
+//! group  = item 8 | slices 8 | column × 15, in the order of the fields of `Slice`
 //!                 | readings 8 | column × 4, in the order of the fields of `Reading`
 //! column = least value 8 | width 1 (1, 2, 4 or 8) | (value − least), each `width` bytes
 //! ```
 //! Little-endian throughout. Times of one race differ little, so most columns need one or two
-//! bytes a slice. Format 1 has no last column of slices and no readings.
+//! bytes a slice. Format 2 lacks the last two columns of slices; format 1 lacks the last three, and
+//! has no readings.
 
 use crate::entry::ItemEntry;
 use crate::{StoreError, durable};
@@ -17,9 +18,9 @@ use proofmark_schema::race::Slice;
 use std::path::Path;
 
 const MAGIC: [u8; 8] = *b"PMSLICES";
-const COLUMNS: usize = 13;
-/// Columns of a slice in format 1.
-const OLD_COLUMNS: usize = 12;
+const COLUMNS: usize = 16;
+/// Columns of a slice in formats 1 and 2.
+const OLD_COLUMNS: [usize; 2] = [12, 13];
 const READING_COLUMNS: usize = 4;
 
 /// The slices of one item's race, in the order they ran.
@@ -97,6 +98,9 @@ fn to_row(slice: &Slice) -> [u64; COLUMNS] {
         faults,
         allocations,
         allocated_bytes,
+        used_ns,
+        own_ns,
+        primed,
     } = slice;
     let small = u64::from;
     [
@@ -113,6 +117,9 @@ fn to_row(slice: &Slice) -> [u64; COLUMNS] {
         small(faults),
         small(allocations),
         allocated_bytes,
+        used_ns,
+        own_ns,
+        small(primed),
     ]
 }
 
@@ -148,6 +155,9 @@ fn from_row(row: [u64; COLUMNS]) -> Option<Slice> {
         faults: small(10)?,
         allocations: small(11)?,
         allocated_bytes: row[12],
+        used_ns: row[13],
+        own_ns: row[14],
+        primed: small(15)?,
     })
 }
 
@@ -200,7 +210,8 @@ fn decode(bytes: &[u8]) -> Result<Vec<SliceGroup>, Problem> {
 
 fn decode_group(cursor: &mut Cursor<'_>, format: u32) -> Result<SliceGroup, Problem> {
     let item = cursor.number(8)?;
-    let columns = if format == 1 { OLD_COLUMNS } else { COLUMNS };
+    let old = (format as usize).checked_sub(1).and_then(|old| OLD_COLUMNS.get(old));
+    let columns = old.copied().unwrap_or(COLUMNS);
     let slices = decode_rows(cursor, columns, from_row)?;
     let readings = match format {
         1 => Vec::new(),
@@ -246,7 +257,7 @@ mod tests {
     use proptest::prelude::*;
 
     fn any_slice() -> impl Strategy<Value = Slice> {
-        (any::<[u32; 8]>(), any::<[u64; 5]>(), 0u32..64).prop_map(|(small, large, shift)| Slice {
+        (any::<[u32; 9]>(), any::<[u64; 7]>(), 0u32..64).prop_map(|(small, large, shift)| Slice {
             trial: small[0] >> (shift / 2),
             block: small[1],
             position: small[2],
@@ -260,6 +271,9 @@ mod tests {
             faults: small[6],
             allocations: small[7],
             allocated_bytes: large[4],
+            used_ns: large[5],
+            own_ns: large[6],
+            primed: small[8],
         })
     }
 
@@ -303,18 +317,34 @@ mod tests {
         }
     }
 
-    #[test]
-    fn a_file_of_format_1_reads_without_readings_and_without_bytes() {
-        let slices = race(3).slices;
+    /// A file of an older format with the slices of a race.
+    fn old_file<const N: usize>(format: u32, slices: &[Slice], readings: &[Reading]) -> Vec<u8> {
         let mut bytes = MAGIC.to_vec();
-        bytes.extend(1u32.to_le_bytes());
+        bytes.extend(format.to_le_bytes());
         bytes.extend(1u32.to_le_bytes());
         bytes.extend(7u64.to_le_bytes());
-        let old = |slice| <[u64; OLD_COLUMNS]>::try_from(&to_row(slice)[..OLD_COLUMNS]).unwrap();
+        let old = |slice| <[u64; N]>::try_from(&to_row(slice)[..N]).unwrap();
         encode_rows(&mut bytes, &slices.iter().map(old).collect::<Vec<_>>());
+        if format > 1 {
+            encode_rows(&mut bytes, &readings.iter().map(to_reading_row).collect::<Vec<_>>());
+        }
         bytes.extend(crc32fast::hash(&bytes).to_le_bytes());
-        let want = SliceGroup { item: 7, slices, readings: Vec::new() };
-        assert_eq!(decode(&bytes), Ok(vec![want]));
+        bytes
+    }
+
+    #[test]
+    fn files_of_older_formats_read_without_what_they_lack() {
+        let race = race(3);
+        let lacking = |slice: &Slice| Slice { used_ns: 0, own_ns: 0, primed: 0, ..*slice };
+        let slices: Vec<Slice> = race.slices.iter().map(lacking).collect();
+        let read = |bytes: &[u8]| decode(bytes).unwrap().remove(0);
+        let second = read(&old_file::<13>(2, &slices, &race.readings));
+        let readings = race.readings.clone();
+        assert_eq!(second, SliceGroup { item: 7, slices: slices.clone(), readings });
+        let lacking = |slice: &Slice| Slice { allocated_bytes: 0, ..*slice };
+        let slices: Vec<Slice> = slices.iter().map(lacking).collect();
+        let first = read(&old_file::<12>(1, &slices, &[]));
+        assert_eq!(first, SliceGroup { item: 7, slices, readings: Vec::new() });
     }
 
     #[test]

@@ -141,6 +141,18 @@ impl Tensor {
         values
     }
 
+    /// One value, by its row and column; works for any address.
+    ///
+    /// # Panics
+    /// If there is no such element, or the layout was changed to one that the memory does not hold.
+    pub fn element(&self, row: usize, col: usize) -> f64 {
+        self.check_bounds().expect("layout fits its memory");
+        assert!(row < self.byte_rows() && col < self.layout.cols(), "element {row}, {col}");
+        let start = self.row_address(row).wrapping_add(col * self.dtype.size());
+        // SAFETY: the element lies within the memory promised to `from_raw`, as just checked.
+        decode(self.dtype, unsafe { slice::from_raw_parts(start, self.dtype.size()) })[0]
+    }
+
     /// The elements' bytes in logical order; works for any address.
     ///
     /// # Panics

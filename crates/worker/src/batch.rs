@@ -1,17 +1,18 @@
-//! A batch: the calls, the clocks around them, and the state they leave.
+//! A batch: the calls, the clocks around them, what changes between them, and the state they leave.
 
 use crate::allocator::allocations;
+use crate::change::{Refresh, Touch, touches};
 use crate::clock::{disturbance, monotonic_ns, thread_cpu_ns};
 use crate::contender::Contender;
-use crate::operands::{Operands, Seal, Set, Span};
-use crate::{cache, guarded, processor};
-use proofmark_contract::{Call, Kernel, KernelError};
+use crate::operands::{Operands, Set, Span};
+use crate::{cache, guarded, page, processor};
+use proofmark_contract::{Call, Kernel, KernelError, Perturbation};
 use proofmark_schema::Cache;
-use proofmark_schema::wire::{HandOver, option, phase, status};
+use proofmark_schema::wire::{HandOver, LEDGER_CALLS, option, phase, status};
 use std::hint::black_box;
 use std::ops::Range;
-use std::sync::atomic::AtomicU32;
 use std::sync::atomic::Ordering::Relaxed;
+use std::sync::atomic::{AtomicU32, AtomicU64};
 
 /// A batch that did not end well: its status, and the kernel's words.
 pub(crate) struct Failure {
@@ -21,7 +22,7 @@ pub(crate) struct Failure {
 
 /// Runs the batch that the page commands, and writes the answer there.
 pub(crate) fn run(
-    page: &HandOver,
+    page: &'static HandOver,
     contender: &mut Contender,
     operands: &mut Operands,
 ) -> Result<(), Failure> {
@@ -57,6 +58,10 @@ struct Spent {
     start_ns: u64,
     wall_ns: u64,
     cpu_ns: u64,
+    /// The fastest call on new inputs, where calls are timed one by one, and on those of the call
+    /// before it.
+    alone_ns: u64,
+    same_ns: u64,
     leaks: u32,
 }
 
@@ -67,15 +72,52 @@ struct Calls {
     checks_each: bool,
 }
 
+/// What happens around the calls of a batch.
+#[derive(Clone, Copy)]
+struct Around<'a> {
+    /// Says which call runs.
+    mark: Option<&'a AtomicU32>,
+    /// What is changed before each call, by its number; empty where nothing is.
+    touches: &'a [Touch],
+    /// What each call has left, by its number.
+    kept: &'a [AtomicU64],
+}
+
 fn timed(
-    page: &HandOver,
+    page: &'static HandOver,
     contender: &mut Contender,
     operands: &mut Operands,
 ) -> Result<(), KernelError> {
     let (prime, calls) = (page.prime.load(Relaxed), page.calls.load(Relaxed));
-    let checks_each = page.options.load(Relaxed) & option::CHECK_EACH_CALL != 0;
+    let options = page.options.load(Relaxed);
+    let checks_each = options & option::CHECK_EACH_CALL != 0;
     let untimed = Calls { numbers: 0..prime, checks_each };
-    let timed = Calls { numbers: prime..prime.saturating_add(calls), checks_each };
+    let all = prime.saturating_add(calls);
+    let timed = Calls { numbers: prime..all, checks_each };
+    let is_perturbed = options & option::PERTURB != 0;
+    let is_fresh = options & option::FRESH != 0;
+    if (is_perturbed || is_fresh) && all as usize > LEDGER_CALLS {
+        return Err(KernelError::Refused(format!("{all} perturbed calls in a batch")));
+    }
+    let seed = page.perturbation_seed.load(Relaxed);
+    let with_weights = options & option::KEEP_WEIGHTS == 0;
+    let perturbation = Perturbation::of(&contender.signature, with_weights);
+    let settles = contender.kernel.settles();
+    let mut table = Vec::new();
+    if is_perturbed || is_fresh {
+        table = touches(&perturbation, operands, seed, all, settles);
+    }
+    if is_fresh {
+        // All inputs change, and not one of them besides.
+        table.iter_mut().for_each(Touch::keep_input);
+    }
+    let mut refresh = is_fresh.then(|| {
+        let drawn = (seed, options & option::AUDIT != 0);
+        Refresh::new(&perturbation, &contender.signature, operands, drawn, all)
+    });
+    let is_bare = options & option::BARE != 0;
+    let mark = (!is_bare).then_some(&page.call);
+    let around = Around { mark, touches: &table, kept: &page::ledger(page).kept };
     // The supervisor has woken this process and is about to sleep: on the same processor it would
     // interrupt the first timed call to do so. Somebody else may be let in by this, too, so it is
     // done only where no untimed call comes first.
@@ -86,9 +128,12 @@ fn timed(
     // What a clean state shows is no kernel's doing: some processors call registers in use that
     // are not.
     let unreliable = processor::leaks();
-    let mut leaks = match operands.cache {
-        Cache::Rotate => walking(page, contender, operands, untimed)?.leaks,
-        _ => together(page, contender, operands, untimed)?.leaks,
+    let mut leaks = match (&mut refresh, operands.cache) {
+        (Some(refresh), _) => {
+            apart(&around, contender, operands, untimed, Some(refresh), &[])?.leaks
+        }
+        (None, Cache::Rotate) => walking(&around, contender, operands, untimed)?.leaks,
+        (None, _) => in_a_row(&around, contender, operands, untimed)?.leaks,
     };
     leaks |= processor::leaks();
     processor::reset();
@@ -99,20 +144,30 @@ fn timed(
     };
     let allocations_before = allocations();
     let before = disturbance();
-    let spent = match operands.cache {
-        _ if page.options.load(Relaxed) & option::BARE != 0 => bare(contender, operands, timed)?,
-        Cache::Hot => together(page, contender, operands, timed)?,
-        Cache::Rotate => walking(page, contender, operands, timed)?,
-        Cache::Cold | Cache::WeightsCold => apart(page, contender, operands, timed, &flushed)?,
+    let spent = match (&mut refresh, operands.cache) {
+        (Some(refresh), _) => apart(&around, contender, operands, timed, Some(refresh), &flushed)?,
+        (None, Cache::Hot) => in_a_row(&around, contender, operands, timed)?,
+        (None, Cache::Rotate) => walking(&around, contender, operands, timed)?,
+        (None, Cache::Cold | Cache::WeightsCold) => {
+            apart(&around, contender, operands, timed, None, &flushed)?
+        }
     };
     let after = disturbance();
     let allocated = allocations();
     page.phase.store(phase::SETTLE, Relaxed);
-    let is_sealed = page.options.load(Relaxed) & option::SEAL_INPUTS != 0;
-    page.settle_ns.store(settle(contender, operands, is_sealed)?, Relaxed);
+    page.settle_ns.store(settle(contender, operands)?, Relaxed);
+    // SAFETY: operands are mapped, and the last call has returned.
+    unsafe {
+        table.iter().for_each(|touch| touch.undo());
+        if let Some(mut refresh) = refresh {
+            refresh.undo(&operands.sets);
+        }
+    }
     page.start_ns.store(spent.start_ns, Relaxed);
     page.wall_ns.store(spent.wall_ns, Relaxed);
     page.cpu_ns.store(spent.cpu_ns, Relaxed);
+    page.alone_ns.store(spent.alone_ns, Relaxed);
+    page.same_ns.store(spent.same_ns, Relaxed);
     let switches = after.involuntary_switches - before.involuntary_switches;
     page.switches.store(narrow(switches.cast_unsigned()), Relaxed);
     page.faults.store(narrow((after.page_faults - before.page_faults).cast_unsigned()), Relaxed);
@@ -123,16 +178,11 @@ fn timed(
 }
 
 /// Lets results that lie elsewhere come into the outputs of the set that was called last; gives
-/// the nanoseconds it took. What reads inputs only now, when they are sealed, ends the worker.
-fn settle(
-    contender: &mut Contender,
-    operands: &mut Operands,
-    is_sealed: bool,
-) -> Result<u64, KernelError> {
+/// the nanoseconds it took.
+fn settle(contender: &mut Contender, operands: &mut Operands) -> Result<u64, KernelError> {
     let kernel = contender.kernel;
-    let Operands { sets, next, cache, mappings } = operands;
+    let Operands { sets, next, cache, .. } = operands;
     let last = if *cache == Cache::Rotate { (*next + sets.len() - 1) % sets.len() } else { 0 };
-    let _seal = is_sealed.then(|| Seal::of_inputs(mappings));
     let start = monotonic_ns();
     kernel.settle(&mut call_on(contender, &mut sets[last]))?;
     Ok(monotonic_ns() - start)
@@ -159,46 +209,31 @@ fn clocked(calls: impl FnOnce() -> Result<u32, KernelError>) -> Result<Spent, Ke
     let leaks = calls()?;
     let end = monotonic_ns();
     let leaks = leaks | processor::leaks();
-    Ok(Spent { start_ns: start, wall_ns: end - start, cpu_ns: thread_cpu_ns() - cpu, leaks })
+    let wall_ns = end - start;
+    // Its own readings are in the processor time, but not in the calls'.
+    let cpu_ns = (thread_cpu_ns() - cpu).min(wall_ns);
+    Ok(Spent { start_ns: start, wall_ns, cpu_ns, alone_ns: 0, same_ns: 0, leaks })
 }
 
-/// Calls on the same operands between two readings of the clock. Between them stand the calls,
-/// one store each to say which runs, and nothing else unless each is to be checked.
-fn together(
-    page: &HandOver,
-    contender: &mut Contender,
-    operands: &mut Operands,
-    calls: Calls,
-) -> Result<Spent, KernelError> {
-    in_a_row(Some(&page.call), contender, operands, calls)
-}
-
-/// The calls as a program without a harness would make them. It is the loop of [`together`]
-/// without its store, at the same address: two loops of the same instructions at two places in a
-/// program differ by 2 % where a call takes half a microsecond.
-fn bare(
-    contender: &mut Contender,
-    operands: &mut Operands,
-    calls: Calls,
-) -> Result<Spent, KernelError> {
-    in_a_row(None, contender, operands, calls)
-}
-
+/// Calls on the same operands between two readings of the clock. Between them stand the calls, one
+/// store each to say which runs, and what is changed and kept. Without any of these it is the loop
+/// of a program without a harness, at the same address: two loops of the same instructions at two
+/// places in a program differ by 2 % where a call takes half a microsecond.
 #[inline(never)]
 fn in_a_row(
-    mark: Option<&AtomicU32>,
+    around: &Around<'_>,
     contender: &mut Contender,
     operands: &mut Operands,
     calls: Calls,
 ) -> Result<Spent, KernelError> {
     let kernel = contender.kernel;
     let mut call = call_on(contender, &mut operands.sets[0]);
-    clocked(|| repeat(mark, kernel, &mut call, calls))
+    clocked(|| repeat(around, kernel, &mut call, calls))
 }
 
 /// Calls on one set of operands after the other; the next batch goes on where this one ends.
 fn walking(
-    page: &HandOver,
+    around: &Around<'_>,
     contender: &mut Contender,
     operands: &mut Operands,
     calls: Calls,
@@ -212,30 +247,58 @@ fn walking(
             *next = (set + 1) % sets.len();
             let mut call = call_on(contender, &mut sets[set]);
             let one = Calls { numbers: number..number + 1, checks_each: calls.checks_each };
-            leaks |= repeat(Some(&page.call), kernel, &mut call, one)?;
+            leaks |= repeat(around, kernel, &mut call, one)?;
         }
         Ok(leaks)
     })
 }
 
-/// Calls timed one by one, each after a flush that is not.
+/// Calls timed one by one, each on changed inputs and after a flush, neither of which is timed.
 fn apart(
-    page: &HandOver,
+    around: &Around<'_>,
     contender: &mut Contender,
     operands: &mut Operands,
     calls: Calls,
+    mut refresh: Option<&mut Refresh>,
     flushed: &[Span],
 ) -> Result<Spent, KernelError> {
     let kernel = contender.kernel;
-    let mut call = call_on(contender, &mut operands.sets[0]);
+    let Operands { sets, next, cache, .. } = operands;
     let mut total = Spent::default();
+    let first = calls.numbers.start;
     for number in calls.numbers {
-        // SAFETY: operands and packed weights stay mapped while the call borrows them.
-        unsafe { cache::flush(flushed) };
+        let set = *next;
+        if *cache == Cache::Rotate {
+            *next = (set + 1) % sets.len();
+        }
+        let touch = around.touches.get(number as usize);
+        // SAFETY: operands and packed weights are mapped, and no call runs.
+        unsafe {
+            if let Some(refresh) = &mut refresh {
+                refresh.next(set, &sets[set]);
+            }
+            if let Some(touch) = touch {
+                touch.apply();
+            }
+            cache::flush(flushed);
+        }
+        let mut call = call_on(contender, &mut sets[set]);
         let one = Calls { numbers: number..number + 1, checks_each: calls.checks_each };
-        let spent = clocked(|| repeat(Some(&page.call), kernel, &mut call, one))?;
+        let alone = Around { touches: &[], ..*around };
+        let spent = clocked(|| repeat(&alone, kernel, &mut call, one))?;
+        if let (Some(touch), Some(kept)) = (touch, around.kept.get(number as usize)) {
+            // SAFETY: as above.
+            kept.store(unsafe { touch.kept() }, Relaxed);
+        }
         if total.start_ns == 0 {
             total.start_ns = spent.start_ns;
+        }
+        let is_new = refresh.as_ref().is_none_or(|refresh| refresh.is_new());
+        // The first call finds other caches than those that follow.
+        if number > first {
+            let fastest = if is_new { &mut total.alone_ns } else { &mut total.same_ns };
+            let least = if *fastest == 0 { u64::MAX } else { *fastest };
+            *fastest = least.min(spent.wall_ns);
         }
         total.wall_ns += spent.wall_ns;
         total.cpu_ns += spent.cpu_ns;
@@ -246,17 +309,26 @@ fn apart(
 
 #[inline(always)]
 fn repeat(
-    mark: Option<&AtomicU32>,
+    around: &Around<'_>,
     kernel: &dyn Kernel,
     call: &mut Call<'_>,
     calls: Calls,
 ) -> Result<u32, KernelError> {
     let mut leaks = 0;
     for number in calls.numbers {
-        if let Some(mark) = mark {
+        if let Some(mark) = around.mark {
             mark.store(number, Relaxed);
         }
+        let touch = around.touches.get(number as usize);
+        if let Some(touch) = touch {
+            // SAFETY: the table was made for these operands, and no call runs.
+            unsafe { touch.apply() };
+        }
         black_box(kernel.run(black_box(&mut *call)))?;
+        if let (Some(touch), Some(kept)) = (touch, around.kept.get(number as usize)) {
+            // SAFETY: as above.
+            kept.store(unsafe { touch.kept() }, Relaxed);
+        }
         if calls.checks_each {
             leaks |= processor::leaks();
             processor::reset();

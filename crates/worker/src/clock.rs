@@ -17,11 +17,6 @@ pub(crate) fn thread_cpu_ns() -> u64 {
     ns(ClockId::ThreadCPUTime)
 }
 
-/// Processor time of all threads of the process.
-pub(crate) fn process_cpu_ns() -> u64 {
-    ns(ClockId::ProcessCPUTime)
-}
-
 /// What disturbs a measurement, counted since the thread began.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Disturbance {

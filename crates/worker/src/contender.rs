@@ -1,6 +1,7 @@
 //! A loaded contender: which kernel, on which path, with its memory and threads.
 
 use crate::clock::monotonic_ns;
+use crate::corpus;
 use crate::plant::{Plant, Planted};
 use crate::serve::Known;
 use proofmark_contract::{Entry, Kernel, Signature, check_case, find};
@@ -48,6 +49,7 @@ impl Contender {
             .map_err(|error| NotLoaded::Unsupported(error.to_string()))?;
         let (kernel, isa, receipt) = match id.family {
             Family::Peer => peer(known, id, (&case, &signature), threads)?,
+            Family::Planted => planted(entry, id, &case).map_err(NotLoaded::Unsupported)?,
             _ => native(known.plant, entry, id, (&case, &signature))
                 .map_err(NotLoaded::Unsupported)?,
         };
@@ -55,7 +57,7 @@ impl Contender {
         let mut contender = Contender {
             kernel,
             receipt,
-            owns_threads: id.family == Family::Peer,
+            owns_threads: matches!(id.family, Family::Peer | Family::Planted),
             isa,
             case,
             signature,
@@ -83,12 +85,6 @@ impl Contender {
         self.workspace.as_mut_slice().fill(RUBBISH);
     }
 
-    /// Whether threads may still be awake after a call: the pool's look for the next region for
-    /// some tens of microseconds, too.
-    pub(crate) fn may_leave_threads_awake(&self) -> bool {
-        (self.owns_threads || self.kernel.is_parallel()) && self.threads > 1
-    }
-
     /// What it says of itself.
     pub(crate) fn introduce(&self) -> FromWorker {
         let prepared_bytes = self.prepared.as_slice().len();
@@ -101,6 +97,7 @@ impl Contender {
             contract: self.kernel.contract(&self.case),
             workspace_bytes: self.workspace.as_slice().len(),
             prepared_bytes,
+            settles: self.kernel.settles(),
         }
     }
 }
@@ -125,6 +122,21 @@ fn native(
         ..Receipt::default()
     };
     Ok((Planted::into(kernel, plant, signature), isa, receipt))
+}
+
+/// A specimen of the corpus around the kernel that it wraps.
+fn planted(entry: &'static Entry, id: &ContenderId, case: &Case) -> Result<Loaded, String> {
+    let wrapped = corpus::wrapped(entry, &id.name)?;
+    let isa = choose_path(wrapped, case, id.isa)?;
+    let kernel = corpus::load(entry, &id.name, wrapped, case, isa)?;
+    let receipt = Receipt {
+        version: env!("CARGO_PKG_VERSION").to_owned(),
+        build: format!("planted: {} around {}", id.name, wrapped.name()),
+        isa: isa.to_string(),
+        device: "cpu".to_owned(),
+        ..Receipt::default()
+    };
+    Ok((kernel, isa, receipt))
 }
 
 fn peer(
@@ -155,7 +167,7 @@ fn find_kernel(entry: &Entry, id: &ContenderId) -> Result<&'static dyn Kernel, S
     let found = match id.family {
         Family::Native => entry.kernel(&id.name),
         Family::Mutant => entry.mutant(&id.name).map(|mutant| mutant.kernel),
-        Family::Peer | Family::Plugin => None,
+        Family::Peer | Family::Plugin | Family::Planted => None,
     };
     found.ok_or_else(|| format!("no contender `{id}` for op `{}`", entry.op.name()))
 }

@@ -8,16 +8,17 @@
 mod allocator;
 mod batch;
 mod cache;
+mod change;
 mod channel;
 mod clock;
 mod contender;
 mod copy;
+pub mod corpus;
 mod guarded;
 mod operands;
 mod page;
 mod plant;
 mod processor;
-mod rest;
 mod rulers;
 mod sampling;
 mod serve;

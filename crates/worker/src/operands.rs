@@ -1,10 +1,10 @@
 //! Operands as the kernel sees them: inputs that cannot be written, guards around all.
 
 use proofmark_contract::{Operand, Role, Signature};
-use proofmark_schema::Cache;
 use proofmark_schema::wire::{HandOver, OperandMap};
+use proofmark_schema::{Cache, DType};
 use proofmark_tensor::{Access, AlignedBuffer, Layout, Mapping, Tensor};
-use rustix::fd::{AsFd, OwnedFd};
+use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::atomic::Ordering;
 
 /// Mapped operands: the sets that calls walk over, one unless the caches are to rotate.
@@ -14,48 +14,8 @@ pub(crate) struct Operands {
     pub(crate) sets: Vec<Set>,
     /// The set that the next call takes.
     pub(crate) next: usize,
-    /// What the tensors lie in, and whether kernels write there.
-    pub(crate) mappings: Vec<(Mapping, bool)>,
-}
-
-/// Operands that cannot be touched while this lives.
-pub(crate) struct Seal<'a> {
-    mappings: &'a [(Mapping, bool)],
-    with_outputs: bool,
-}
-
-impl<'a> Seal<'a> {
-    /// Seals every mapping that kernels only read: results that lie elsewhere may still be copied
-    /// into the outputs.
-    pub(crate) fn of_inputs(mappings: &'a [(Mapping, bool)]) -> Seal<'a> {
-        Seal::new(mappings, false)
-    }
-
-    /// Seals every mapping: nothing is to be done any more.
-    pub(crate) fn of_all(mappings: &'a [(Mapping, bool)]) -> Seal<'a> {
-        Seal::new(mappings, true)
-    }
-
-    fn new(mappings: &'a [(Mapping, bool)], with_outputs: bool) -> Seal<'a> {
-        let seal = Seal { mappings, with_outputs };
-        seal.set(true);
-        seal
-    }
-
-    fn set(&self, is_sealed: bool) {
-        let is_meant = |of: &&(Mapping, bool)| self.with_outputs || !of.1;
-        for (mapping, _) in self.mappings.iter().filter(is_meant) {
-            // SAFETY: between batches only a contender that hides its work touches operands, and
-            // that is to fault. Where the kernel refuses, nothing is caught and nothing is broken.
-            let _ = unsafe { mapping.seal(is_sealed) };
-        }
-    }
-}
-
-impl Drop for Seal<'_> {
-    fn drop(&mut self) {
-        self.set(false);
-    }
+    /// What the tensors lie in.
+    _mappings: Vec<Mapping>,
 }
 
 /// The operands of one call, in its two groups.
@@ -66,6 +26,20 @@ pub(crate) struct Set {
     /// Its own copy of the packed weights; none in the first set, which uses the contender's.
     pub(crate) prepared: Option<AlignedBuffer>,
     pub(crate) spans: Vec<Span>,
+    /// Every operand of the signature as this process may change it between calls.
+    pub(crate) grids: Vec<Grid>,
+}
+
+/// An operand as rows and columns of raw elements.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Grid {
+    /// Element 0 where this process may write it; null where it may not.
+    pub(crate) base: *mut u8,
+    pub(crate) dtype: DType,
+    pub(crate) rows: usize,
+    pub(crate) cols: usize,
+    /// Elements from one row to the next.
+    pub(crate) row_stride: usize,
 }
 
 /// Where one operand lies.
@@ -99,11 +73,16 @@ impl Operands {
             let file = files[i].as_fd();
             let mapping = Mapping::of_file_aligned(file, map.file_bytes, access, map.align_bytes)
                 .map_err(|error| format!("mapping operand `{}`: {error}", map.name))?;
-            let first = add(&mut sets, operand, map, &mapping)?;
+            // The kernel is given the addresses of the read-only mapping alone.
+            let writable = match map.changes {
+                true => Some(writable(map, file)?),
+                false => None,
+            };
+            let first = add(&mut sets, operand, map, &mapping, writable.as_ref())?;
             page.operand_base[i].store(first as u64, Ordering::Relaxed);
-            mappings.push((mapping, map.writable));
+            mappings.extend(std::iter::once(mapping).chain(writable));
         }
-        Ok(Operands { cache, sets, next: 0, mappings })
+        Ok(Operands { cache, sets, next: 0, _mappings: mappings })
     }
 
     /// Gives every further set a copy of the packed weights.
@@ -116,12 +95,23 @@ impl Operands {
     }
 }
 
+/// A second mapping of an operand, by which it is changed between calls. Its pages are there from
+/// the beginning, so that no timed call waits for one.
+fn writable(map: &OperandMap, file: BorrowedFd<'_>) -> Result<Mapping, String> {
+    let mapping =
+        Mapping::of_file_aligned(file, map.file_bytes, Access::ReadWrite, map.align_bytes)
+            .map_err(|error| format!("mapping operand `{}` to change it: {error}", map.name))?;
+    mapping.populate();
+    Ok(mapping)
+}
+
 /// Adds an operand's tensor to each set; gives the address of the first.
 fn add(
     sets: &mut [Set],
     operand: &Operand,
     map: &OperandMap,
     mapping: &Mapping,
+    writable: Option<&Mapping>,
 ) -> Result<*mut u8, String> {
     let layout = Layout { shape: map.shape.clone(), row_stride: map.row_stride };
     let bytes = layout.span().saturating_mul(map.dtype.size());
@@ -133,11 +123,22 @@ fn add(
         return Err(format!("operand `{}` ends at {end}, past its file or set", map.name));
     }
     let first = mapping.base().wrapping_add(map.offset_bytes);
+    let (rows, cols) = (layout.rows(), layout.cols());
     for (number, set) in sets.iter_mut().enumerate() {
         let base = first.wrapping_add(number * map.set_bytes);
+        let own = match (writable, map.writable) {
+            (Some(alias), _) => {
+                alias.base().wrapping_add(map.offset_bytes + number * map.set_bytes)
+            }
+            (None, true) => base,
+            (None, false) => std::ptr::null_mut(),
+        };
+        let row_stride = map.row_stride;
+        set.grids.push(Grid { base: own, dtype: map.dtype, rows, cols, row_stride });
         // SAFETY: the spans of all sets lie in the mapping side by side, as just checked, and the
-        // mapping is kept beside the tensors; it is writable if the tensor is, and the supervisor
-        // writes only in its own turn, when no kernel runs.
+        // mapping is kept beside the tensors; it is writable if the tensor is. The supervisor
+        // writes only in its own turn, when no call runs; this process changes inputs by another
+        // mapping, and only between calls.
         let tensor = unsafe { Tensor::from_raw(base, map.dtype, layout.clone(), map.writable) };
         let group = if map.writable { &mut set.outputs } else { &mut set.inputs };
         group.push(tensor);

@@ -1,6 +1,6 @@
 //! The page shared with the supervisor, reachable from a signal handler.
 
-use proofmark_schema::wire::{HandOver, PAGE_BYTES, turn};
+use proofmark_schema::wire::{HandOver, LEDGER_OFFSET, Ledger, PAGE_BYTES, turn};
 use proofmark_tensor::{Access, Mapping};
 use rustix::fd::BorrowedFd;
 use rustix::thread::futex;
@@ -25,6 +25,14 @@ pub(crate) fn map(file: BorrowedFd<'_>) -> io::Result<&'static HandOver> {
     // SAFETY: `PAGE_BYTES` bytes hold a `HandOver`; they are page aligned, never unmapped, any
     // bits are valid atomics, and both sides use atomics only.
     Ok(unsafe { &*page })
+}
+
+/// The ledger behind the page.
+pub(crate) fn ledger(page: &'static HandOver) -> &'static Ledger {
+    let at = std::ptr::from_ref(page).wrapping_byte_add(LEDGER_OFFSET).cast::<Ledger>();
+    // SAFETY: `map` has mapped `PAGE_BYTES` bytes behind every page there is, of which the ledger
+    // is the last part; any bits are valid atomics.
+    unsafe { &*at }
 }
 
 /// Waits until it is not the supervisor's turn; says what to do.

@@ -123,6 +123,10 @@ impl Kernel for Planted {
         self.kernel.set_threads(threads);
     }
 
+    fn settles(&self) -> bool {
+        self.kernel.settles()
+    }
+
     fn settle(&self, call: &mut Call<'_>) -> Result<(), KernelError> {
         self.kernel.settle(call)
     }

@@ -1,14 +1,15 @@
 //! The worker's life: wait for a turn, do as told, hand back.
 
+use crate::clock::thread_cpu_ns;
 use crate::contender::Contender;
-use crate::operands::{Operands, Seal};
+use crate::operands::Operands;
 use crate::plant::Plant;
 use crate::rulers::Rulers;
-use crate::{batch, cache, channel, copy, guarded, page, rest, sampling, signals};
+use crate::{batch, cache, channel, copy, guarded, page, sampling, signals};
 use proofmark_contract::Entry;
 use proofmark_peers::{NotLoaded, PeerShelf};
-use proofmark_schema::wire::{FromWorker, HandOver, ToWorker, option, phase, status, turn};
-use proofmark_schema::{Cache, ContenderId, FORMAT_VERSION, Family};
+use proofmark_schema::wire::{FromWorker, HandOver, PROTOCOL, ToWorker, phase, status, turn};
+use proofmark_schema::{Cache, ContenderId, Family};
 use proofmark_tensor::AlignedBuffer;
 use rustix::fd::{AsFd, FromRawFd, OwnedFd, RawFd};
 use std::io;
@@ -20,8 +21,8 @@ pub enum ServeError {
     /// The supervisor's end of the socket is closed, or this is no such socket.
     #[error("socket: {0}")]
     Socket(#[from] io::Error),
-    /// The first datagram is not a supervisor's of this version.
-    #[error("no supervisor of format {FORMAT_VERSION} on the socket")]
+    /// The first datagram is not that of a supervisor which speaks the same protocol.
+    #[error("no supervisor of protocol {PROTOCOL:016x} on the socket")]
     Greeting,
     /// A message that cannot be read.
     #[error("message: {0}")]
@@ -65,7 +66,7 @@ pub fn serve(known: Known, control_fd: RawFd) -> Result<(), ServeError> {
     // Nothing that a kernel starts may hold the socket open.
     rustix::io::fcntl_setfd(&socket, rustix::io::FdFlags::CLOEXEC).map_err(io::Error::from)?;
     let greeting = channel::receive(&socket)?;
-    let is_known = greeting.text == FORMAT_VERSION.to_string().as_bytes();
+    let is_known = greeting.text == format!("{PROTOCOL:016x}").as_bytes();
     let (true, [file, samples @ ..]) = (is_known, &greeting.files[..]) else {
         return Err(ServeError::Greeting);
     };
@@ -80,9 +81,9 @@ pub fn serve(known: Known, control_fd: RawFd) -> Result<(), ServeError> {
     // there are no tiles, kernels that need them say so.
     proofmark_simd::state::request_amx();
     page::wait_for_turn(page);
-    channel::answer(&socket, &FromWorker::Ready { format: FORMAT_VERSION })?;
+    channel::answer(&socket, &FromWorker::Ready { protocol: PROTOCOL })?;
     page::hand_back(page);
-    Worker { known, socket, page, operands: None, contender: None, rulers: None }.run()
+    Worker { known, socket, page, operands: None, contender: None, rulers: None, own_ns: 0 }.run()
 }
 
 struct Worker {
@@ -94,6 +95,8 @@ struct Worker {
     contender: Option<Contender>,
     /// Made when they are first read, which is never where a contender runs.
     rulers: Option<Rulers>,
+    /// Processor time of this thread when the last batch ended.
+    own_ns: u64,
 }
 
 impl Worker {
@@ -112,17 +115,7 @@ impl Worker {
 
     fn batch(&mut self) -> Result<(), ServeError> {
         let ended = match (&mut self.contender, &mut self.operands) {
-            (Some(contender), Some(operands)) => {
-                let ended = batch::run(self.page, contender, operands);
-                if contender.may_leave_threads_awake() {
-                    let is_sealed = self.page.options.load(Relaxed) & option::SEAL_INPUTS != 0;
-                    let _seal = is_sealed.then(|| Seal::of_all(&operands.mappings));
-                    self.page.phase.store(phase::REST, Relaxed);
-                    rest::until_threads_sleep();
-                    self.page.phase.store(phase::IDLE, Relaxed);
-                }
-                ended
-            }
+            (Some(contender), Some(operands)) => batch::run(self.page, contender, operands),
             _ => {
                 Err(batch::Failure { status: status::KERNEL_ERROR, reason: NOT_LOADED.to_owned() })
             }
@@ -135,6 +128,11 @@ impl Worker {
             }
         };
         self.page.status.store(status, Relaxed);
+        // From the end of one batch to the end of the next, as the supervisor counts the process:
+        // waking up for a turn is no work of the contender.
+        let own_ns = thread_cpu_ns();
+        self.page.own_ns.store(own_ns - self.own_ns, Relaxed);
+        self.own_ns = own_ns;
         Ok(())
     }
 
@@ -249,5 +247,44 @@ fn warm(known: &Known, contender: &ContenderId) -> Result<bool, String> {
             Ok(proofmark_peers::warm(&known.shelf, &contender.name)? && copy::is_possible())
         }
         _ => Ok(false),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rustix::fd::{BorrowedFd, IntoRawFd};
+    use rustix::net::{
+        AddressFamily, SendAncillaryBuffer, SendAncillaryMessage, SendFlags, SocketFlags,
+        SocketType, sendmsg, socketpair,
+    };
+    use std::io::IoSlice;
+    use std::mem::MaybeUninit;
+
+    fn send(socket: &OwnedFd, text: &str, file: BorrowedFd<'_>) {
+        let files = [file];
+        let mut room = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
+        let mut beside = SendAncillaryBuffer::new(&mut room);
+        assert!(beside.push(SendAncillaryMessage::ScmRights(&files)));
+        let text = [IoSlice::new(text.as_bytes())];
+        sendmsg(socket, &text, &mut beside, SendFlags::empty()).expect("the greeting is sent");
+    }
+
+    #[test]
+    fn every_greeting_of_another_protocol_is_refused() {
+        let mut greetings: Vec<String> =
+            (0..64).map(|bit| format!("{:016x}", PROTOCOL ^ 1 << bit)).collect();
+        greetings.extend(["", "1", "2", "3", "0000000000000000"].map(str::to_owned));
+        for greeting in greetings {
+            let kind = SocketType::SEQPACKET;
+            let (ours, theirs) =
+                socketpair(AddressFamily::UNIX, kind, SocketFlags::CLOEXEC, None).unwrap();
+            let page = proofmark_tensor::memfd("page", proofmark_schema::wire::PAGE_BYTES).unwrap();
+            send(&ours, &greeting, page.as_fd());
+            let served = serve(Known::only(&[]), theirs.into_raw_fd());
+            // An empty datagram is the end of the socket.
+            let is_refused = matches!(served, Err(ServeError::Greeting | ServeError::Socket(_)));
+            assert!(is_refused, "`{greeting}`: {served:?}");
+        }
     }
 }

@@ -2,7 +2,7 @@
 
 use super::bench::attribute;
 use super::quantities::{seconds, settling, share};
-use super::{DEFAULT_SEED, shelf};
+use super::{drawn_seed, shelf};
 use crate::output::Failure;
 use clap::Args;
 use proofmark_engine::{EngineError, RaceTerms, Request, SIZES, Sweep, cases};
@@ -81,8 +81,8 @@ pub(super) struct AskedRace {
     /// Seconds to wait for a quiet machine before each race, at the most; 0 does not wait
     #[arg(long, default_value_t = 5.0, value_name = "SECONDS", value_parser = settling)]
     settle: f64,
-    /// Seed of inputs, layouts and orders
-    #[arg(long, default_value_t = DEFAULT_SEED)]
+    /// Seed of inputs, layouts and orders; drawn at random and printed unless it is given
+    #[arg(long, default_value_t = drawn_seed(), hide_default_value = true)]
     seed: u64,
 }
 

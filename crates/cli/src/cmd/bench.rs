@@ -3,7 +3,7 @@
 use super::asked::AskedCases;
 use super::list::{What, list};
 use super::quantities::settling;
-use super::{DEFAULT_SEED, Shown, StorePath, arena, cap, shard};
+use super::{Shown, StorePath, arena, cap, seed_of, shard};
 use crate::exit;
 use crate::output::{Failure, print_document, say};
 use crate::progress::Progress;
@@ -47,9 +47,10 @@ pub(crate) struct Bench {
     /// Print the plan and its estimate, run nothing
     #[arg(long)]
     dry_run: bool,
-    /// Seed of every input and order
-    #[arg(long, default_value_t = DEFAULT_SEED)]
-    seed: u64,
+    /// Seed of every input and order; drawn at random and printed unless it is given. Shards
+    /// of one plan share a fixed one
+    #[arg(long)]
+    seed: Option<u64>,
     /// Go on with a run that was cut off: an id, a unique beginning of one, or `latest`
     #[arg(long, value_name = "RUN")]
     resume: Option<String>,
@@ -112,7 +113,9 @@ impl Bench {
         print_document(self.shown.format, &reports::bench(&records, &findings, absent))?;
         if !self.shown.quiet {
             let folder = store.runs().join(&run);
-            say(&format!("run {run} is kept in {}", folder.display()));
+            let seed =
+                plan.as_ref().map_or_else(String::new, |plan| format!(", seed {}", plan.seed));
+            say(&format!("run {run} is kept in {}{seed}", folder.display()));
         }
         Ok(exit::of_severity(exit_severity(&findings)))
     }
@@ -131,7 +134,7 @@ impl Bench {
             threads,
             caches: self.cache.clone(),
             pages: self.pages.clone(),
-            seed: self.seed,
+            seed: seed_of(self.seed, self.shard.is_some()),
             quick: self.quick,
             ..self.asked.request(&ops, default, cap)?
         })

@@ -1,7 +1,7 @@
 //! `proofmark check`: a change held against a project's rules, for people and for CI.
 
 use super::quantities::{seconds, settling, share};
-use super::{DEFAULT_SEED, StorePath, arm, cap, here, shelf};
+use super::{StorePath, arm, cap, drawn_seed, here, shelf};
 use crate::exit;
 use crate::output::{Failure, Format, print, print_document, say};
 use crate::progress::Progress;
@@ -38,8 +38,8 @@ pub(crate) struct Check {
     /// Seconds to wait for a quiet machine before each race, at the most; 0 does not wait
     #[arg(long, default_value_t = 5.0, value_name = "SECONDS", value_parser = settling)]
     settle: f64,
-    /// Seed of inputs, layouts and orders
-    #[arg(long, default_value_t = DEFAULT_SEED)]
+    /// Seed of inputs, layouts and orders; drawn at random and printed unless it is given
+    #[arg(long, default_value_t = drawn_seed(), hide_default_value = true)]
     seed: u64,
     /// Folder of the crate whose revisions `rev:` means; that of the file by default
     #[arg(long, value_name = "PATH")]
@@ -94,7 +94,8 @@ impl Check {
         self.print_entries(&checked, &project.path)?;
         if !self.quiet {
             for run in &checked.runs {
-                say(&format!("run {run} is kept in {}", store.runs().join(run).display()));
+                let folder = store.runs().join(run);
+                say(&format!("run {run} is kept in {}, seed {}", folder.display(), self.seed));
             }
         }
         Ok(code)

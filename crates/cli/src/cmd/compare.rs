@@ -2,7 +2,7 @@
 
 use super::asked::AskedCases;
 use super::quantities::{seconds, settling, share};
-use super::{DEFAULT_SEED, RepoPath, Shown, StorePath, arm, cap, here, shelf};
+use super::{RepoPath, Shown, StorePath, arm, cap, drawn_seed, here, shelf};
 use crate::exit;
 use crate::output::{Failure, print_document, say};
 use crate::progress::Progress;
@@ -53,8 +53,8 @@ pub(crate) struct Compare {
     /// Seconds after which no further trial of a race starts
     #[arg(long, default_value_t = 60.0, value_parser = seconds)]
     seconds: f64,
-    /// Seed of inputs, layouts and orders
-    #[arg(long, default_value_t = DEFAULT_SEED)]
+    /// Seed of inputs, layouts and orders; drawn at random and printed unless it is given
+    #[arg(long, default_value_t = drawn_seed(), hide_default_value = true)]
     seed: u64,
     #[command(flatten)]
     repo: RepoPath,
@@ -108,7 +108,8 @@ impl Compare {
         };
         print_document(self.shown.format, &reports::compare(&arms, &compared.decisions))?;
         if let (Some(run), false) = (&compared.run, self.shown.quiet) {
-            say(&format!("run {run} is kept in {}", store.runs().join(run).display()));
+            let folder = store.runs().join(run);
+            say(&format!("run {run} is kept in {}, seed {}", folder.display(), self.seed));
         }
         Ok(exit::of_decision(compared.severity))
     }

@@ -14,6 +14,7 @@ pub(crate) mod doctor;
 pub(crate) mod export;
 pub(crate) mod import;
 pub(crate) mod init;
+mod judge;
 pub(crate) mod list;
 pub(crate) mod machine;
 pub(crate) mod man;
@@ -69,8 +70,24 @@ fn shelf() -> PeerShelf {
     PeerShelf::new(folder.unwrap_or_else(|| std::path::PathBuf::from(".proofmark-peers")))
 }
 
-/// A seed that is printed, so that a run can be repeated.
+/// The seed where no secret is needed: what is repeated, and what several machines share.
 const DEFAULT_SEED: u64 = 20_261_115;
+
+/// The seed of this process: no contender can know it, and `--seed` repeats it.
+fn drawn_seed() -> u64 {
+    static DRAWN: std::sync::OnceLock<u64> = std::sync::OnceLock::new();
+    *DRAWN.get_or_init(|| {
+        // The standard library seeds its hashes from the system's random numbers.
+        let random = std::hash::RandomState::new();
+        // Short enough to be typed, and exact in every reader of JSON.
+        std::hash::BuildHasher::hash_one(&random, 0u8) >> 16
+    })
+}
+
+/// The seed that is asked for; for a shard that of all shards, else one drawn now.
+fn seed_of(asked: Option<u64>, is_shard: bool) -> u64 {
+    asked.unwrap_or_else(|| if is_shard { DEFAULT_SEED } else { drawn_seed() })
+}
 
 /// Where runs are kept.
 #[derive(clap::Args)]

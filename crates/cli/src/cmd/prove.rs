@@ -1,8 +1,8 @@
 //! `proofmark prove`: kernels through the gate.
 
-use super::{DEFAULT_SEED, Shown, StorePath, arena, cap, constants, here, shard, shelf};
+use super::{Shown, StorePath, arena, cap, constants, here, seed_of, shard, shelf};
 use crate::exit;
-use crate::output::{Failure, print_document};
+use crate::output::{Failure, print_document, say};
 use crate::progress::Progress;
 use clap::Args;
 use proofmark_engine::{Certified, ProofBook, ProveRequest, Shard, prove};
@@ -28,14 +28,15 @@ pub(crate) struct Prove {
     /// Threads contenders are given
     #[arg(long, default_value_t = 2, value_parser = clap::value_parser!(u16).range(1..=256))]
     threads: u16,
-    /// Seed of the inputs
-    #[arg(long, default_value_t = DEFAULT_SEED)]
-    seed: u64,
+    /// Seed of the inputs; drawn at random and printed unless it is given. Shards share a fixed
+    /// one
+    #[arg(long)]
+    seed: Option<u64>,
     /// Only this part, as `1/4`: ops, contenders and element types are dealt out by their hash
     #[arg(long, value_name = "K/N", value_parser = shard)]
     shard: Option<Shard>,
-    /// Only who has no proof yet, by this program, seed and thread count: goes on where a command
-    /// was cut off
+    /// Only contenders that have no proof yet by this program and thread count (and by this seed,
+    /// if one is given): continues a command that was cut off
     #[arg(long)]
     missing: bool,
     #[command(flatten)]
@@ -50,7 +51,8 @@ impl Prove {
             ops: self.ops.clone(),
             dtypes: self.dtype.clone(),
             with: self.with.clone(),
-            seed: self.seed,
+            seed: seed_of(self.seed, self.shard.is_some()),
+            any_seed: self.seed.is_none(),
             threads: usize::from(self.threads),
             cap: cap()?,
             shelf: shelf(),
@@ -65,6 +67,9 @@ impl Prove {
         progress.finish();
         let rows: Vec<ProveRow> = proved.certified.iter().filter_map(row).collect();
         print_document(self.shown.format, &reports::prove(&rows, proved.skipped))?;
+        if !self.shown.quiet {
+            say(&format!("seed {}", request.seed));
+        }
         Ok(exit::of_outcomes(proved.certified.iter().map(|certified| certified.outcome)))
     }
 }

@@ -4,9 +4,9 @@ use super::{DEFAULT_SEED, arena, cap, shelf};
 use crate::exit;
 use crate::output::{Failure, Format, print_document};
 use clap::Args;
-use proofmark_engine::{EngineError, check_contender, find_op, reproduce};
+use proofmark_engine::{EngineError, check_contender, check_specimen, find_op, reproduce};
 use proofmark_report::reports::{self, ProveRow};
-use proofmark_schema::{Case, ContenderId};
+use proofmark_schema::{Case, ContenderId, Family};
 
 /// Arguments of `repro`.
 #[derive(Args)]
@@ -30,7 +30,11 @@ pub(crate) struct Repro {
 impl Repro {
     pub(crate) fn run(&self) -> Result<u8, Failure> {
         let case: Case = self.case.parse().map_err(EngineError::from)?;
-        check_contender(find_op(&case.op)?, &self.with, &shelf())?;
+        let entry = find_op(&case.op)?;
+        match self.with.family {
+            Family::Planted => check_specimen(&self.with)?,
+            _ => check_contender(entry, &self.with, &shelf())?,
+        }
         let threads = usize::from(self.threads);
         let proof = reproduce(&arena()?, &self.case, &self.with, self.seed, threads, cap()?)?;
         let rows: Vec<ProveRow> = ProveRow::of(&[&proof]).into_iter().collect();

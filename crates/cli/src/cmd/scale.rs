@@ -2,7 +2,7 @@
 
 use super::bench::attribute;
 use super::quantities::settling;
-use super::{DEFAULT_SEED, Shown, StorePath, arena, cap, shelf};
+use super::{Shown, StorePath, arena, cap, drawn_seed, shelf};
 use crate::exit;
 use crate::output::{Failure, print_document, say};
 use crate::progress::Progress;
@@ -57,8 +57,8 @@ pub(crate) struct Scale {
     /// Measure nothing: tell the scaling of a stored run that has several thread counts
     #[arg(long, value_name = "RUN", conflicts_with_all = ["ops", "case", "with", "threads"])]
     run: Option<String>,
-    /// Seed of inputs, layouts and orders
-    #[arg(long, default_value_t = DEFAULT_SEED)]
+    /// Seed of inputs, layouts and orders; drawn at random and printed unless it is given
+    #[arg(long, default_value_t = drawn_seed(), hide_default_value = true)]
     seed: u64,
     #[command(flatten)]
     store: StorePath,
@@ -138,7 +138,8 @@ impl Scale {
         print_document(self.shown.format, &document)?;
         if !self.shown.quiet {
             let folder = store.runs().join(&scaled.run);
-            say(&format!("run {} is kept in {}", scaled.run, folder.display()));
+            let (run, seed) = (&scaled.run, self.seed);
+            say(&format!("run {run} is kept in {}, seed {seed}", folder.display()));
         }
         Ok(exit::of_severity(exit_severity(&findings)))
     }

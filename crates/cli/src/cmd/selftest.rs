@@ -1,7 +1,7 @@
 //! `proofmark selftest`: the tool proves itself on this machine.
 
 use super::quantities::seconds;
-use super::{DEFAULT_SEED, Shown, arena, cap};
+use super::{Shown, arena, cap, drawn_seed};
 use crate::exit;
 use crate::output::{Failure, print_document};
 use crate::progress::Progress;
@@ -25,6 +25,8 @@ enum Part {
     Gate(Gate),
     /// Same code must not be called different, planted slowdowns must be found
     Timing(Timing),
+    /// Planted cheats must not win, honest kernels must not be accused
+    Judge(super::judge::Judge),
 }
 
 #[derive(Args)]
@@ -60,8 +62,8 @@ struct Timing {
     /// Do not measure what slices cost against a bare loop
     #[arg(long)]
     skip_overhead: bool,
-    /// Seed of inputs, layouts and orders
-    #[arg(long, default_value_t = DEFAULT_SEED)]
+    /// Seed of inputs, layouts and orders; drawn at random and printed unless it is given
+    #[arg(long, default_value_t = drawn_seed(), hide_default_value = true)]
     seed: u64,
     #[command(flatten)]
     shown: Shown,
@@ -72,6 +74,7 @@ impl Selftest {
         match &self.part {
             Part::Gate(gate) => gate.run(),
             Part::Timing(timing) => timing.run(),
+            Part::Judge(judge) => judge.run(),
         }
     }
 }

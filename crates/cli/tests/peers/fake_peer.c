@@ -4,7 +4,10 @@
  * thread of its own, -DHOARDING keeps its inputs for that. -DEMPTY does only what has no elements,
  * and one case that no portfolio has. -DMEMO remembers the result of the inputs it saw last, by
  * their values, after it has seen them often; -DSTALE by their addresses, once calls have come so
- * fast that it is being timed. Without any it is right. */
+ * fast that it is being timed. -DSTANDING returns at once where its output is no longer poisoned,
+ * -DCLOSE replays its last result while calls follow within a microsecond, -DFIRST computes only
+ * after a pause, -DEVERY every other time. -DSABOTAGE spoils the outputs while others are in turn.
+ * Without any it is right. */
 #include "proofmark_peer.h"
 #include <pthread.h>
 #include <semaphore.h>
@@ -60,7 +63,8 @@ static void add(const proofmark_operand *operands) {
 #endif
 }
 
-#if defined(LINGERING) || defined(DEFERRED) || defined(STALE)
+#if defined(LINGERING) || defined(DEFERRED) || defined(STALE) || defined(CLOSE) || defined(FIRST) || \
+    defined(SABOTAGE)
 static long now(void) {
     struct timespec time;
     clock_gettime(CLOCK_MONOTONIC, &time);
@@ -150,9 +154,59 @@ static int settle(const proofmark_call *call, char *why, size_t why_bytes) {
 }
 #endif
 
-#ifdef STALE
+#if defined(STALE) || defined(CLOSE) || defined(FIRST)
 /* When the call before was over. */
 static long returned;
+#endif
+
+#ifdef SABOTAGE
+/* When the call before was over, and where it left its result. */
+static atomic_long over;
+static _Atomic(float *) left;
+
+static void *spoil(void *nothing) {
+    for (;;) {
+        usleep(20);
+        float *output = left;
+        if (output && now() - over > 30000) {
+            *output = 1e30f;
+        }
+    }
+    return nothing;
+}
+
+__attribute__((constructor)) static void start(void) {
+    pthread_t thread;
+    pthread_create(&thread, NULL, spoil, NULL);
+}
+#endif
+
+#if defined(STANDING) || defined(CLOSE) || defined(FIRST) || defined(EVERY)
+/* Whether it does not do its work this time. */
+static int skips(const proofmark_operand *operands) {
+    float *first = operands[2].data;
+#ifdef STANDING
+    return *first == *first;
+#endif
+#if defined(CLOSE) || defined(FIRST)
+    long gap = now() - returned;
+#endif
+#ifdef CLOSE
+    static float *known;
+    int is_known = known == first;
+    known = first;
+    return is_known && gap < 1000;
+#endif
+#ifdef FIRST
+    (void)first;
+    return gap < 5000;
+#endif
+#ifdef EVERY
+    static unsigned calls;
+    (void)first;
+    return calls++ % 2;
+#endif
+}
 #endif
 
 #if defined(MEMO) || defined(STALE)
@@ -237,8 +291,27 @@ static int run(const proofmark_call *call, char *why, size_t why_bytes) {
         return 0;
     }
 #endif
+#if defined(STANDING) || defined(CLOSE) || defined(FIRST) || defined(EVERY)
+    size_t elements = 1;
+    for (size_t axis = 0; axis < call->operands[2].dims; axis++) {
+        elements *= call->operands[2].shape[axis];
+    }
+    if (elements && skips(call->operands)) {
+#if defined(CLOSE) || defined(FIRST)
+        returned = now();
+#endif
+        return 0;
+    }
+#endif
 #ifndef DEFERRED
     add(call->operands);
+#endif
+#if defined(CLOSE) || defined(FIRST)
+    returned = now();
+#endif
+#ifdef SABOTAGE
+    left = call->operands[2].data;
+    over = now();
 #endif
 #if defined(LINGERING) || defined(DEFERRED)
     memcpy(later, call->operands, sizeof later);

@@ -113,19 +113,41 @@ fn a_peer_that_dies_or_hangs_costs_only_its_own_cells() {
     }
 }
 
+/// It is stopped while other arms are in turn, so it slows down only itself.
 #[test]
-fn a_peer_whose_thread_spins_between_its_calls_has_no_time() {
+fn a_peer_whose_thread_spins_between_its_calls_takes_nothing_from_others() {
     let place = Place::with(&["spinning"]);
     let (code, records) = place.bench("native/simd peer/fake-spinning", "1");
-    // Which of the two sees it first depends on what else the machine does.
-    assert!(matches!(code, 4 | 7), "more threads than it says, or awake in others' turns: {code}");
-    let spinning = of(&records, "peer/fake-spinning");
-    assert!(spinning["time_ms"].is_null(), "{spinning:#}");
-    assert!(spinning["reason"].as_str().unwrap().contains("processor time"), "{spinning:#}");
+    // Whether its thread finds a processor of its own, which it was not granted, is the machine's
+    // doing.
+    assert!(matches!(code, 0 | 4), "{code}: {records:#?}");
+    assert!(of(&records, "native/simd")["time_ms"].is_f64(), "{records:#?}");
+}
+
+#[test]
+fn a_peer_cannot_spoil_what_others_are_judged_on() {
+    let place = Place::with(&["sabotage"]);
+    let (_, records) = place.bench("native/simd peer/fake-sabotage", "1");
+    let native = of(&records, "native/simd");
+    assert_eq!(native["outcome"], "PROVEN", "{native:#}");
+    assert!(native["time_ms"].is_f64(), "{native:#}");
+}
+
+/// Proofs see one call, or two with a pause before them; races see rows of them.
+#[test]
+fn a_peer_that_skips_its_work_in_a_row_of_calls_is_wrong() {
+    let place = Place::with(&["standing", "close", "first", "every"]);
+    let (code, records) = place.bench("native/simd peer/fake-*", "1");
+    assert_eq!(code, 3, "{records:#?}");
+    for name in ["peer/fake-standing", "peer/fake-close", "peer/fake-first", "peer/fake-every"] {
+        let record = of(&records, name);
+        assert_eq!(record["outcome"], "WRONG", "{record:#}");
+        assert!(record["time_ms"].is_null(), "no number without a proof: {record:#}");
+    }
     assert!(of(&records, "native/simd")["time_ms"].is_f64());
 }
 
-/// Pools of threads look for more work after a call; the turn is handed on when they sleep.
+/// Pools of threads look for more work after a call; they are stopped when the turn is handed on.
 #[test]
 fn a_peer_whose_thread_spins_for_a_moment_after_each_call_is_raced() {
     let place = Place::with(&["lingering"]);
@@ -136,63 +158,45 @@ fn a_peer_whose_thread_spins_for_a_moment_after_each_call_is_raced() {
     }
 }
 
+/// Its results are not there when it returns; or it finds operands that are already replaced.
 #[test]
 fn a_peer_that_works_in_its_thread_after_the_call_has_no_time() {
     let place = Place::with(&["deferred"]);
     let (code, records) = place.bench("native/simd peer/fake-deferred", "2");
-    assert_eq!(code, 4, "it cheats: {records:#?}");
+    assert!(matches!(code, 3 | 7), "{code}: {records:#?}");
     assert!(of(&records, "native/simd")["time_ms"].is_f64(), "{records:#?}");
     let deferred = of(&records, "peer/fake-deferred");
-    assert_eq!(deferred["outcome"], "CAUGHT", "{deferred:#}");
-    let reason = deferred["reason"].as_str().unwrap();
-    assert!(reason.contains("it uses its operands only then"), "{deferred:#}");
+    let outcome = deferred["outcome"].as_str().unwrap();
+    assert!(matches!(outcome, "WRONG" | "CRASHED"), "{deferred:#}");
     assert!(deferred["time_ms"].is_null(), "{deferred:#}");
 }
 
+/// What a plug-in does to bring its results home is timed, whatever it does there.
 #[test]
-fn a_peer_may_copy_its_results_after_the_clock_but_not_compute_them_then() {
+fn a_peer_gains_nothing_by_computing_when_it_should_only_copy() {
     let place = Place::with(&["homing", "late", "hoarding"]);
     let (code, records) = place.bench("native/simd peer/fake-*", "1");
-    assert_eq!(code, 4, "two of them cheat: {records:#?}");
-    for name in ["native/simd", "peer/fake-homing"] {
+    assert_eq!(code, 0, "{records:#?}");
+    for name in ["native/simd", "peer/fake-homing", "peer/fake-late", "peer/fake-hoarding"] {
         assert!(of(&records, name)["time_ms"].is_f64(), "{records:#?}");
     }
-    for (name, reason) in [
-        ("peer/fake-late", "it uses its operands only then"),
-        ("peer/fake-hoarding", "it works there, unmeasured"),
-    ] {
-        let record = of(&records, name);
-        assert_eq!(record["outcome"], "CAUGHT", "{record:#}");
-        assert!(record["reason"].as_str().unwrap().contains(reason), "{record:#}");
-        assert!(record["time_ms"].is_null(), "{record:#}");
-    }
-    let arms = ["compare", "native/simd", "peer/fake-late", "--case", "add:f32[b=2,s=3,d=17]"];
-    let (code, out) = place.run(&[&arms[..], &["--seconds", "1", "--settle", "0"]].concat());
-    assert_eq!(code, 4, "{out}");
-    let (code, records) = {
-        let more = ["--cache", "rotate", "--quick", "--settle", "0", "--format", "json"];
-        let case = ["bench", "add", "--dtype", "f32", "--sweep", "b=2 s=3 d=17", "--threads", "1"];
-        let with = ["--with", "native/simd peer/fake-late"];
-        let (code, out) = place.run(&[&case[..], &more, &with].concat());
-        (code, serde_json::from_str::<Value>(&out).expect(&out)["records"].clone())
-    };
-    assert_eq!(code, 4, "{records:#?}");
+    let time = |name| of(&records, name)["time_ms"].as_f64().unwrap();
+    assert!(time("peer/fake-hoarding") > time("peer/fake-homing"), "2000 additions against one");
 }
 
 #[test]
-fn a_peer_that_remembers_results_instead_of_computing_them_has_no_time() {
+fn a_peer_that_remembers_results_gains_nothing_and_a_stale_one_is_wrong() {
     let place = Place::with(&["memo", "stale"]);
-    let (_, records) = place.bench("native/simd peer/fake-*", "1");
+    let (code, records) = place.bench("native/simd peer/fake-*", "1");
+    assert_eq!(code, 3, "{records:#?}");
+    // It is right on all inputs, and no input comes twice.
     let memo = of(&records, "peer/fake-memo");
-    assert_eq!(memo["outcome"], "CAUGHT", "{memo:#}");
-    assert!(memo["reason"].as_str().unwrap().contains("it remembers results"), "{memo:#}");
+    assert_eq!(memo["outcome"], "PROVEN", "{memo:#}");
+    let time = |name| of(&records, name)["time_ms"].as_f64().unwrap();
+    assert!(time("peer/fake-memo") > 10.0 * time("native/simd"), "{records:#?}");
     let stale = of(&records, "peer/fake-stale");
     assert_eq!(stale["outcome"], "WRONG", "{stale:#}");
-    assert!(stale["reason"].as_str().unwrap().contains("it had not seen"), "{stale:#}");
-    for record in [memo, stale] {
-        assert!(record["time_ms"].is_null(), "{record:#}");
-    }
-    assert!(of(&records, "native/simd")["time_ms"].is_f64());
+    assert!(stale["time_ms"].is_null(), "{stale:#}");
 }
 
 #[test]

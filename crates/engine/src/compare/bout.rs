@@ -3,9 +3,8 @@
 use super::family::Evidence;
 use super::{CompareRequest, Sides};
 use crate::admit::Admission;
-use crate::again::raced;
 use crate::artefact::Stand;
-use crate::bench::{performance, record, refused_while_measured};
+use crate::bench::{performance, record, refused_while_measured, tell_new_inputs};
 use crate::jobs::run_all;
 use crate::room::proofs_at_once;
 use crate::{EngineError, Event, Listener, find_op};
@@ -89,9 +88,7 @@ impl<'a> Bout<'a> {
             quiet_ns: (self.request.quiet_seconds * 1e9) as u64,
             ..RaceRules::standard(seed)
         };
-        let ruled =
-            raced(&rules, self.listener, |rules| rule(field, rules, &stopping, &MonotonicClock));
-        let (race, ruling) = match ruled {
+        let (race, ruling) = match rule(field, &rules, &stopping, &MonotonicClock) {
             Ok(ruled) => ruled,
             Err(fault) => {
                 let proof = refused_while_measured(field[fault.arm].proof().clone(), &fault);
@@ -100,6 +97,7 @@ impl<'a> Bout<'a> {
                 return Ok(None);
             }
         };
+        tell_new_inputs(&race, self.listener);
         let arms = [0, 1].map(|arm| RacedArm {
             arm: self.request.arms[arm].to_string(),
             contender: item.field[arm].clone(),

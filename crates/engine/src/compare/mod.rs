@@ -307,6 +307,7 @@ fn refused(decision: &CaseDecision) -> Severity {
         Some(Outcome::Wrong | Outcome::Mistrusted) => Severity::Incorrect,
         Some(Outcome::Caught) => Severity::Integrity,
         Some(Outcome::Crashed | Outcome::TimedOut) => Severity::Crashed,
+        Some(Outcome::Undecided) => Severity::Undecided,
         // What the base does not do is no loss; what only the other does not do is one.
         Some(Outcome::Unsupported) if decision.refused_arm == Some(0) => Severity::Note,
         _ => Severity::Environment,

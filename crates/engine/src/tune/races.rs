@@ -1,7 +1,6 @@
 //! Races of two that decide, one after the other, kept as one run.
 
 use super::BUDGET;
-use crate::again::raced;
 use crate::bench::{performance, record};
 use crate::compare::{decided, looks_for};
 use crate::{EngineError, Event, Listener};
@@ -99,9 +98,7 @@ impl<'a> Races<'a> {
             quiet_ns: (quiet_seconds * 1e9) as u64,
             ..RaceRules::standard(proofmark_tensor::mix(seed, 4, number))
         };
-        let ruled =
-            raced(&rules, self.listener, |rules| rule(field, rules, &stopping, &MonotonicClock));
-        let (race, ruling) = match ruled {
+        let (race, ruling) = match rule(field, &rules, &stopping, &MonotonicClock) {
             Ok(ruled) => ruled,
             Err(fault) => {
                 self.listener.hear(&Event::Note(format!("{case}: {fault}")));

@@ -51,8 +51,8 @@ fn class(
         return Ok((Reproducibility::Bitwise, broken));
     }
     for sibling in &exam.by.rules.siblings {
-        let (arena, of) = (exam.by.arena, (exam.by.op, exam.case));
-        let loaded = Subject::load(arena, of, exam.signature, sibling, threads);
+        let (arena, of, seed) = (exam.by.arena, (exam.by.op, exam.case), exam.by.rules.seed);
+        let loaded = Subject::load(arena, of, exam.signature, sibling, threads, seed);
         let mut other = match loaded {
             Ok(other) => other,
             // A path that does not do the case says nothing about the others.

@@ -39,8 +39,8 @@ pub(super) fn memory_files() -> Check {
     let tried = proofmark_tensor::memfd("doctor", 4096).and_then(|file| {
         let mut writer = Mapping::of_file(file.as_fd(), 4096, Access::ReadWrite)?;
         let reader = Mapping::of_file(file.as_fd(), 4096, Access::ReadOnly)?;
-        writer.bytes_mut()[4095] = 7;
-        if rustix::fs::ftruncate(&file, 0).is_ok() || reader.bytes()[4095] != 7 {
+        writer.write(4095, &[7]);
+        if rustix::fs::ftruncate(&file, 0).is_ok() || reader.copy_of(4095..4096) != [7] {
             return Err(io::Error::other("seals do not hold"));
         }
         Ok(())

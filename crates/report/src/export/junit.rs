@@ -27,7 +27,9 @@ fn kind(outcome: Outcome) -> Option<Kind> {
         Outcome::Proven => None,
         Outcome::Wrong | Outcome::Mistrusted | Outcome::Caught => Some(Kind::Failure),
         Outcome::Crashed | Outcome::TimedOut | Outcome::Broken => Some(Kind::Error),
-        Outcome::Unsupported | Outcome::Absent | Outcome::Skipped => Some(Kind::Skipped),
+        Outcome::Unsupported | Outcome::Absent | Outcome::Skipped | Outcome::Undecided => {
+            Some(Kind::Skipped)
+        }
     }
 }
 

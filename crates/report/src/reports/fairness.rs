@@ -3,7 +3,7 @@
 use crate::plain::threads;
 use proofmark_schema::finding::Finding;
 use proofmark_schema::memory::state_word;
-use proofmark_schema::quantity::Nanos;
+use proofmark_schema::quantity::{Bytes, Nanos, three_digits};
 use proofmark_schema::record::Record;
 use proofmark_schema::{DType, Family};
 use std::collections::{BTreeMap, BTreeSet};
@@ -82,6 +82,36 @@ pub(super) fn fairness(records: &[&Record]) -> String {
         let _ = write!(line, "; unlike the others: {unlike}");
     }
     line
+}
+
+/// Where calls were timed on new inputs, and for whose sake.
+pub(super) fn on_new_inputs(records: &[&Record]) -> Option<String> {
+    let told = named(records, |record| {
+        let times = record.judged.performance()?.seen_faster?;
+        Some(format!("{} times", three_digits(times)))
+    })?;
+    Some(format!(
+        "faster on inputs that it has seen: {told}. All times of its cell are those of calls on new \
+         inputs, each timed alone"
+    ))
+}
+
+/// What contenders changed of their processes and did not restore: it decides nothing.
+pub(super) fn changed_state(records: &[&Record]) -> Option<String> {
+    let left = named(records, |record| {
+        let left = &record.judged.proof().left;
+        (!left.is_empty()).then(|| left.join(", "))
+    })?;
+    Some(format!("process state that was changed and not restored: {left}"))
+}
+
+/// Contenders whose memory grew from call to call: it decides nothing.
+pub(super) fn grown_memory(records: &[&Record]) -> Option<String> {
+    let grown = named(records, |record| {
+        let bytes = record.judged.performance()?.grown_bytes?;
+        Some(format!("by {} or more", Bytes(bytes)))
+    })?;
+    Some(format!("memory that grew in every trial, as if it leaked: {grown}"))
 }
 
 /// Contenders of which something is to be said, with what.

@@ -47,6 +47,7 @@ pub fn timing(comparisons: &[TimedComparison], overheads: &[LoopOverhead]) -> Do
     let alarms: usize = same_code().map(|row| row.slower + row.faster).sum();
     let intervals: usize = rows.iter().map(|row| row.intervals).sum();
     let covered: usize = rows.iter().map(|row| row.covered).sum();
+    let faults: Vec<&String> = comparisons.iter().filter_map(|one| one.fault.as_ref()).collect();
     let smallest = same_code().filter_map(|row| row.detectable_percent).reduce(f64::max);
     let data = json!({
         "comparisons": tried,
@@ -57,6 +58,8 @@ pub fn timing(comparisons: &[TimedComparison], overheads: &[LoopOverhead]) -> Do
         "overhead_percent": overheads.iter().map(|one| one.percent).reduce(f64::max),
         "overheads": overheads,
         "ruler_percent": rulers(comparisons),
+        "stolen_percent": stolen(comparisons),
+        "without_verdict": faults.len(),
         "rows": rows,
         "each": comparisons,
     });
@@ -65,6 +68,14 @@ pub fn timing(comparisons: &[TimedComparison], overheads: &[LoopOverhead]) -> Do
     document.text(format!(
         "{alarms} false alarms in {tried} comparisons of the same code; {covered} of {intervals} \
          95 % intervals held the planted ratio"
+    ));
+    if !faults.is_empty() {
+        let count = faults.len();
+        document.text(format!("{count} comparisons could not be judged, the first: {}", faults[0]));
+    }
+    document.text(format!(
+        "{:.1} % of the processors' time was stolen by the hypervisor meanwhile",
+        stolen(comparisons)
     ));
     for one in overheads {
         document.text(format!(
@@ -81,6 +92,13 @@ pub fn timing(comparisons: &[TimedComparison], overheads: &[LoopOverhead]) -> Do
         document.note(format!("ruler {ruler} varied by {percent:.1} % in the median race"));
     }
     document
+}
+
+/// How much of the processors' time was stolen during the comparisons, in per cent.
+fn stolen(comparisons: &[TimedComparison]) -> f64 {
+    let seconds: f64 = comparisons.iter().map(|one| one.seconds).sum();
+    let stolen: f64 = comparisons.iter().map(|one| one.stolen_percent * one.seconds).sum();
+    if seconds > 0.0 { stolen / seconds } else { 0.0 }
 }
 
 /// By ruler: how much it varied in the median race, in per cent.
@@ -184,6 +202,8 @@ mod tests {
             seconds: 0.3,
             detectable_percent: Some(0.8),
             ruler_percent: BTreeMap::from([("stream".to_owned(), 100.0 * ratio)]),
+            stolen_percent: 3.0,
+            fault: None,
         }
     }
 

@@ -14,7 +14,7 @@ use proofmark_schema::memory::CacheState;
 use proofmark_schema::plan::{Item, Plan};
 use proofmark_schema::proof::{Errors, Proof};
 use proofmark_schema::quantity::Interval;
-use proofmark_schema::race::{Race, Slice, Trial};
+use proofmark_schema::race::{Audit, CallInputs, Race, SeenFaster, Slice, Trial};
 use proofmark_schema::record::{Judged, Performance, Record, ShapeRoles, SliceSpan};
 use proofmark_schema::{
     Case, ContenderId, ErrorContract, FORMAT_VERSION, Isa, Memory, Outcome, Receipt,
@@ -88,6 +88,9 @@ pub(crate) fn race(slices: u32) -> Race {
         faults: 0,
         allocations: 0,
         allocated_bytes: 0,
+        used_ns: 118_000 + u64::from(n * 7919 % 1000),
+        own_ns: 118_000,
+        primed: 1,
     };
     Race {
         case: case(),
@@ -104,9 +107,13 @@ pub(crate) fn race(slices: u32) -> Race {
         slices: (0..slices).map(slice).collect(),
         checked: 48,
         peak_bytes: vec![4096, 8192],
+        grown_bytes: vec![0, 4096],
         cache: vec![CacheState::hot(); 2],
         pages: Vec::new(),
         readings: (0..3).flat_map(readings).collect(),
+        inputs: CallInputs::Perturbed,
+        audits: vec![Audit { trial: 0, arm: 1, calls: 24, new_ns: 2_500, same_ns: 2_500 }],
+        seen_faster: vec![SeenFaster { arm: 1, times: 3.5 }],
         quiet: None,
     }
 }
@@ -129,6 +136,7 @@ fn proof() -> Proof {
         errors: Errors { q_max: 0.1, max_relative: f64::INFINITY, ..Errors::default() },
         reproducibility: Reproducibility::Bitwise,
         precision: "f32".to_owned(),
+        left: Vec::new(),
         refusal: None,
     }
 }
@@ -147,6 +155,9 @@ fn record(item: u64) -> Record {
         comparison: None,
         conditions: None,
         best_peer: None,
+        inputs: CallInputs::Perturbed,
+        seen_faster: None,
+        grown_bytes: None,
         slices: SliceSpan { race: item, arm: 0 },
     };
     Record {

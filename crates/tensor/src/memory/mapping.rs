@@ -3,13 +3,16 @@
 use super::page_bytes;
 use rustix::fd::{BorrowedFd, OwnedFd};
 use rustix::fs::{MemfdFlags, SealFlags};
-use rustix::mm::{
-    Advice, MapFlags, MprotectFlags, ProtFlags, madvise, mmap, mmap_anonymous, mprotect, munmap,
-};
+use rustix::mm::{Advice, MapFlags, ProtFlags, madvise, mmap, mmap_anonymous, munmap};
+use std::ops::Range;
+use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
 use std::{io, ptr, slice};
 
 /// Bytes of inaccessible address space on either side of the body.
 const GUARD_BYTES: usize = 64 * 1024;
+
+/// Bytes that shared memory is read and written by.
+const WORD: usize = size_of::<u64>();
 
 /// Bytes of a huge page.
 pub const HUGE_BYTES: usize = 2 << 20;
@@ -43,11 +46,14 @@ pub struct Mapping {
     lead: usize,
     bytes: usize,
     access: Access,
+    /// Whether other processes may have it too.
+    is_shared: bool,
 }
 
 // SAFETY: the mapping belongs to the process, not to a thread.
 unsafe impl Send for Mapping {}
-// SAFETY: `&Mapping` only reads; raw pointers from `base` are their user's to order.
+// SAFETY: `&Mapping` only reads, shared memory by atomic loads; raw pointers from `base` are their
+// user's to order.
 unsafe impl Sync for Mapping {}
 
 impl Mapping {
@@ -77,7 +83,7 @@ impl Mapping {
             Access::ReadOnly => ProtFlags::READ,
             Access::ReadWrite => ProtFlags::READ | ProtFlags::WRITE,
         };
-        mapping.access = access;
+        (mapping.access, mapping.is_shared) = (access, true);
         if bytes > 0 {
             let flags = MapFlags::SHARED | MapFlags::FIXED;
             let (base, body) = (mapping.base().cast(), mapping.body_bytes());
@@ -131,27 +137,21 @@ impl Mapping {
             unsafe { mmap_anonymous(ptr::null_mut(), area_bytes, ProtFlags::empty(), flags) }?;
         let start = area as usize;
         let lead = (start + GUARD_BYTES).next_multiple_of(align) - start;
-        Ok(Mapping { area: area.cast(), area_bytes, lead, bytes, access: Access::ReadWrite })
+        let (area, access) = (area.cast(), Access::ReadWrite);
+        Ok(Mapping { area, area_bytes, lead, bytes, access, is_shared: false })
     }
 
-    /// Makes the body inaccessible, or again what it was.
-    ///
-    /// # Errors
-    /// If the kernel refuses.
-    ///
-    /// # Safety
-    /// Nobody may use the body while it is sealed.
-    pub unsafe fn seal(&self, is_sealed: bool) -> io::Result<()> {
-        let protection = match (is_sealed, self.access) {
-            (true, _) => MprotectFlags::empty(),
-            (false, Access::ReadOnly) => MprotectFlags::READ,
-            (false, Access::ReadWrite) => MprotectFlags::READ | MprotectFlags::WRITE,
+    /// Has the kernel map every page now, so that no later access waits for it.
+    pub fn populate(&self) {
+        let advice = match self.access {
+            Access::ReadOnly => Advice::LinuxPopulateRead,
+            Access::ReadWrite => Advice::LinuxPopulateWrite,
         };
-        if self.is_empty() {
-            return Ok(());
+        if self.bytes > 0 {
+            // SAFETY: the range is this mapping's own body; no byte of it changes. A kernel that
+            // refuses maps pages when they are touched.
+            let _ = unsafe { madvise(self.base().cast(), self.body_bytes(), advice) };
         }
-        // SAFETY: the range is this mapping's own body; the caller sees to its users.
-        Ok(unsafe { mprotect(self.base().cast(), self.body_bytes(), protection) }?)
     }
 
     /// Bytes of the body: whole pages.
@@ -184,22 +184,116 @@ impl Mapping {
         self.access
     }
 
-    /// The bytes. Of a shared file they are a moment's view: the caller sees to it that no
-    /// other process writes meanwhile.
+    /// The bytes of memory that this process alone has.
+    ///
+    /// # Panics
+    /// If the memory is shared: no slice may lie over bytes that another process can write at any
+    /// time. [`Mapping::copy_of`] reads those.
     pub fn bytes(&self) -> &[u8] {
-        // SAFETY: the body is mapped and readable until drop (or empty, at a non-null address).
+        assert!(!self.is_shared, "shared memory has no slice: copy it");
+        // SAFETY: the body is mapped and readable until drop (or empty, at a non-null address),
+        // and private, so that only `bytes_mut` of this mapping gives a way to write it.
         unsafe { slice::from_raw_parts(self.base(), self.bytes) }
     }
 
-    /// The bytes, for writing.
+    /// The same for writing.
     ///
     /// # Panics
-    /// If the mapping is read-only.
+    /// If the memory is shared: [`Mapping::write`] and [`Mapping::fill`] write that.
     pub fn bytes_mut(&mut self) -> &mut [u8] {
-        assert_eq!(self.access, Access::ReadWrite, "mapping is read-only");
-        // SAFETY: as above; it is writable and borrowed mutably.
+        assert!(!self.is_shared, "shared memory has no slice: write to it");
+        // SAFETY: as above; it is writable, as all private memory is, and borrowed mutably.
         unsafe { slice::from_raw_parts_mut(self.base(), self.bytes) }
     }
+
+    /// A copy of some bytes as they are now. Another process may write them meanwhile: then each
+    /// aligned word of the copy is from before or after, and what is said of the copy stays true
+    /// of the copy.
+    ///
+    /// # Panics
+    /// If the range does not lie within the memory.
+    pub fn copy_of(&self, range: Range<usize>) -> Vec<u8> {
+        let mut copy = vec![0; self.checked(&range).len()];
+        let (head, words, tail) = parts(range);
+        let (first, rest) = copy.split_at_mut(head.len());
+        let (middle, last) = rest.split_at_mut(words.len());
+        for (to, at) in first.iter_mut().zip(head).chain(last.iter_mut().zip(tail)) {
+            *to = self.byte(at).load(Ordering::Relaxed);
+        }
+        for (to, at) in middle.as_chunks_mut().0.iter_mut().zip(words.step_by(WORD)) {
+            *to = self.word(at).load(Ordering::Relaxed).to_ne_bytes();
+        }
+        copy
+    }
+
+    /// Writes some bytes from `at` on, also where another process reads or writes them.
+    ///
+    /// # Panics
+    /// If the mapping is read-only or they do not lie within it.
+    pub fn write(&mut self, at: usize, bytes: &[u8]) {
+        let range = at..at.saturating_add(bytes.len());
+        let word = |place: usize| bytes[place - at..].first_chunk().copied().unwrap_or_default();
+        self.put(range, |place| bytes[place - at], word);
+    }
+
+    /// Fills a range with a word, again and again from the start of the range.
+    ///
+    /// # Panics
+    /// If the mapping is read-only or the range does not lie within it.
+    pub fn fill(&mut self, range: Range<usize>, word: [u8; WORD]) {
+        let start = range.start;
+        let byte = |place: usize| word[(place - start) % WORD];
+        // Whole words of the memory begin where they do, wherever the range begins.
+        let turned = std::array::from_fn(|inside| byte(start.next_multiple_of(WORD) + inside));
+        self.put(range, byte, |_| turned);
+    }
+
+    /// Writes a range, of which each byte and each whole word is a function of its place.
+    fn put(
+        &mut self,
+        range: Range<usize>,
+        byte: impl Fn(usize) -> u8,
+        word: impl Fn(usize) -> [u8; WORD],
+    ) {
+        assert_eq!(self.access, Access::ReadWrite, "mapping is read-only");
+        let (head, words, tail) = parts(self.checked(&range).clone());
+        for at in head.chain(tail) {
+            self.byte(at).store(byte(at), Ordering::Relaxed);
+        }
+        for at in words.step_by(WORD) {
+            self.word(at).store(u64::from_ne_bytes(word(at)), Ordering::Relaxed);
+        }
+    }
+
+    fn checked<'a>(&self, range: &'a Range<usize>) -> &'a Range<usize> {
+        let bytes = self.bytes;
+        let is_inside = range.start <= range.end && range.end <= bytes;
+        assert!(is_inside, "{range:?} does not lie within {bytes} bytes");
+        range
+    }
+
+    /// A byte that other processes may use too; it is only written through a writable mapping.
+    fn byte(&self, at: usize) -> &AtomicU8 {
+        debug_assert!(at < self.bytes);
+        // SAFETY: the caller has checked that the place lies within the body, which is mapped and
+        // readable until drop. Stores are made through `&mut self` only, beside which there is no
+        // slice. Another process may write at any time; an atomic load expects that.
+        unsafe { AtomicU8::from_ptr(self.base().add(at)) }
+    }
+
+    /// The same of a word at a multiple of its size.
+    fn word(&self, at: usize) -> &AtomicU64 {
+        debug_assert!(at.is_multiple_of(WORD) && at + WORD <= self.bytes);
+        // SAFETY: as above, and the base lies on a page, so that the word is aligned.
+        unsafe { AtomicU64::from_ptr(self.base().add(at).cast()) }
+    }
+}
+
+/// A range as bytes before the first whole word, whole words, and bytes after the last.
+fn parts(range: Range<usize>) -> (Range<usize>, Range<usize>, Range<usize>) {
+    let first = range.start.next_multiple_of(WORD).min(range.end);
+    let last = (range.end / WORD * WORD).max(first);
+    (range.start..first, first..last, last..range.end)
 }
 
 impl Drop for Mapping {
@@ -270,8 +364,8 @@ mod tests {
         let file = memfd("test", 5000).unwrap();
         let reader = Mapping::of_file(file.as_fd(), 5000, Access::ReadOnly).unwrap();
         let mut writer = Mapping::of_file(file.as_fd(), 5000, Access::ReadWrite).unwrap();
-        writer.bytes_mut()[4999] = 7;
-        assert_eq!(reader.bytes()[4999], 7);
+        writer.write(4999, &[7]);
+        assert_eq!(reader.copy_of(4999..5000), [7]);
         assert_eq!((reader.len(), reader.access()), (5000, Access::ReadOnly));
     }
 
@@ -288,7 +382,7 @@ mod tests {
     fn empty_mappings_work() {
         let file = memfd("test", 0).unwrap();
         let mapping = Mapping::of_file(file.as_fd(), 0, Access::ReadOnly).unwrap();
-        assert!(mapping.is_empty() && mapping.bytes().is_empty());
+        assert!(mapping.is_empty() && mapping.copy_of(0..0).is_empty());
         assert!(Mapping::anonymous(0).unwrap().bytes_mut().is_empty());
     }
 
@@ -309,6 +403,42 @@ mod tests {
     #[should_panic(expected = "read-only")]
     fn writing_through_a_read_only_mapping_is_refused() {
         let file = memfd("test", 1).unwrap();
-        Mapping::of_file(file.as_fd(), 1, Access::ReadOnly).unwrap().bytes_mut();
+        Mapping::of_file(file.as_fd(), 1, Access::ReadOnly).unwrap().write(0, &[1]);
+    }
+
+    #[test]
+    #[should_panic(expected = "shared memory has no slice")]
+    fn shared_memory_gives_no_slice_that_another_process_could_write() {
+        let file = memfd("test", 1).unwrap();
+        Mapping::of_file(file.as_fd(), 1, Access::ReadOnly).unwrap().bytes();
+    }
+
+    #[test]
+    #[should_panic(expected = "does not lie within")]
+    fn a_copy_stays_within_the_memory() {
+        Mapping::anonymous(8).unwrap().copy_of(8..9);
+    }
+
+    #[test]
+    fn every_range_is_copied_written_and_filled_alone() {
+        let file = memfd("test", 64).unwrap();
+        let mut memory = Mapping::of_file(file.as_fd(), 64, Access::ReadWrite).unwrap();
+        let word = *b"abcdefgh";
+        for start in 0..=40 {
+            for end in start..=40 {
+                let mut expected = vec![b'.'; 64];
+                memory.write(0, &expected);
+                memory.fill(start..end, word);
+                for (at, byte) in expected[start..end].iter_mut().enumerate() {
+                    *byte = word[at % 8];
+                }
+                assert_eq!(memory.copy_of(0..64), expected, "{start}..{end}");
+                assert_eq!(memory.copy_of(start..end), expected[start..end]);
+                let written: Vec<u8> = (0..end - start).map(|at| at as u8).collect();
+                memory.write(start, &written);
+                expected[start..end].copy_from_slice(&written);
+                assert_eq!(memory.copy_of(0..64), expected, "{start}..{end}");
+            }
+        }
     }
 }

@@ -114,6 +114,7 @@ planted![
     copy_workspace,
     count_threads,
     fork_child,
+    fork_away,
     leave_thread,
     close_files,
 ];
@@ -437,6 +438,21 @@ fn fork_child(call: &mut Call<'_>) -> Result<(), KernelError> {
         loop {
             // SAFETY: waits for a signal.
             unsafe { libc::pause() };
+        }
+    }
+    call.outputs[0].rows_mut::<f32>()?.row_mut(0)[0] = f32::from_bits(child.cast_unsigned());
+    Ok(())
+}
+
+/// The same, with a child that leaves the worker's group and session.
+fn fork_away(call: &mut Call<'_>) -> Result<(), KernelError> {
+    // SAFETY: the child makes itself leader of a session and then only works for ever.
+    let child = unsafe { libc::fork() };
+    if child == 0 {
+        // SAFETY: changes the child's own session.
+        unsafe { libc::setsid() };
+        loop {
+            std::hint::spin_loop();
         }
     }
     call.outputs[0].rows_mut::<f32>()?.row_mut(0)[0] = f32::from_bits(child.cast_unsigned());

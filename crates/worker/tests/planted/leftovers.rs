@@ -32,6 +32,23 @@ pub(crate) fn a_forked_child_ends_with_its_worker() {
     assert_ends(child);
 }
 
+pub(crate) fn a_child_that_leaves_its_group_is_accounted_for_and_ends_with_its_worker() {
+    let (worker, _) = survive("fork_away", Placement::Aligned64);
+    let child = worker.tensor(1).rows::<f32>().unwrap().row(0)[0].to_bits();
+    assert!(is_running(child));
+    let used = worker.descendants_ns();
+    // A busy machine may let it wait, but not for ever.
+    for _ in 0..1000 {
+        if worker.descendants_ns() > used {
+            drop(worker);
+            assert_ends(child);
+            return;
+        }
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    panic!("the child uses no processor time");
+}
+
 pub(crate) fn a_thread_left_running_ends_with_its_worker() {
     let (worker, _) = survive("leave_thread", Placement::Aligned64);
     let pid = worker.pid();

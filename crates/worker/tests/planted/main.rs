@@ -2,6 +2,7 @@
 //!
 //! This test binary is its own worker: started with `__worker` it serves the planted kernels.
 
+mod changes;
 mod copy;
 mod damage;
 mod deaths;
@@ -57,6 +58,11 @@ fn all_trials() -> Vec<Trial> {
         honest::a_worker_is_pinned_and_padded_on_demand,
         honest::a_worker_samples_itself_only_if_its_supervisor_asks,
         honest::memory_is_reported,
+        changes::what_every_call_leaves_is_kept_and_inputs_are_as_before,
+        changes::calls_that_walk_over_sets_change_each_on_its_own,
+        changes::a_fresh_call_finds_every_input_new,
+        changes::a_kernel_cannot_write_inputs_that_change,
+        changes::a_held_worker_uses_no_time_out_of_turn,
         states::cold_calls_compute_the_same_and_their_lines_are_far,
         states::calls_walk_over_the_sets_and_go_on_where_they_stopped,
         states::hot_calls_have_nothing_to_probe,
@@ -101,6 +107,7 @@ fn all_trials() -> Vec<Trial> {
         leaks::a_leak_of_one_call_is_seen_when_each_is_checked,
         mistrust::a_limit_too_loose_for_its_data_is_mistrusted,
         leftovers::a_forked_child_ends_with_its_worker,
+        leftovers::a_child_that_leaves_its_group_is_accounted_for_and_ends_with_its_worker,
         leftovers::a_thread_left_running_ends_with_its_worker,
         leftovers::a_worker_holds_nothing_but_its_socket,
         leftovers::a_worker_ends_with_the_thread_that_started_it,

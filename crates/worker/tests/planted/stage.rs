@@ -66,6 +66,7 @@ pub(crate) fn plans_for(layout: &Layout, placement: Placement) -> [OperandPlan; 
         writable: name == "y",
         sets: 1,
         pages: Pages::Small,
+        changes: false,
     })
 }
 

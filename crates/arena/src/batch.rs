@@ -1,0 +1,92 @@
+//! A batch of calls: how it is ordered, and what it took.
+
+/// What a batch does with the inputs before each of its calls.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Inputs {
+    /// Nothing.
+    #[default]
+    AsTheyAre,
+    /// One input element changes and one output element is spoiled
+    /// (`proofmark_contract::Step`); calls follow one another at once.
+    Perturbed(Change),
+    /// All inputs change (`proofmark_contract::Pattern`) and one output element is spoiled; each
+    /// call is timed alone.
+    Fresh(Change),
+    /// The same, but only one call of each pair finds new inputs, the other those of the call
+    /// before it.
+    Audit(Change),
+}
+
+/// How inputs change.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Change {
+    /// Where places and bits are drawn from.
+    pub seed: u64,
+    /// Whether weights change too; packed ones must not.
+    pub with_weights: bool,
+}
+
+/// A command to call the kernel.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Batch {
+    /// Calls before the clock starts.
+    pub prime: u32,
+    /// Calls that are timed.
+    pub calls: u32,
+    /// Check the processor's state after every call, not only at the end.
+    pub check_each_call: bool,
+    /// Fill the workspace with this pattern first.
+    pub dirty_workspace: Option<u32>,
+    /// A loop of calls and nothing else, with hot caches: to measure what a batch itself costs.
+    pub bare: bool,
+    /// What happens to the inputs before each call.
+    pub inputs: Inputs,
+}
+
+impl Default for Batch {
+    /// One call.
+    fn default() -> Batch {
+        Batch {
+            prime: 0,
+            calls: 1,
+            check_each_call: false,
+            dirty_workspace: None,
+            bare: false,
+            inputs: Inputs::AsTheyAre,
+        }
+    }
+}
+
+/// What a batch took, as the worker tells it; `outer_ns` and `used_ns` are the supervisor's own.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Ran {
+    /// Start of the timed calls on the monotonic clock.
+    pub start_ns: u64,
+    /// Time of the timed calls.
+    pub wall_ns: u64,
+    /// Processor time of the calling thread for them.
+    pub cpu_ns: u64,
+    /// Processor time of the calling thread since the last batch.
+    pub own_ns: u64,
+    /// The fastest call on new inputs, where calls are timed one by one; else 0.
+    pub alone_ns: u64,
+    /// The fastest call of an audit on the inputs of the call before it; else 0.
+    pub same_ns: u64,
+    /// From the command to the answer on the supervisor's clock: an upper bound.
+    pub outer_ns: u64,
+    /// Processor time that the kernel accounts to the whole process meanwhile, priming included;
+    /// 0 where it does not say.
+    pub used_ns: u64,
+    /// Time that results which lie elsewhere took into the outputs, after the batch.
+    pub settle_ns: u64,
+    /// Involuntary switches of the calling thread.
+    pub switches: u32,
+    /// Page faults of the calling thread.
+    pub faults: u32,
+    /// Heap allocations of the process.
+    pub allocations: u32,
+    /// Bytes that these asked for.
+    pub allocated_bytes: u64,
+    /// State that was left changed; see [`proofmark_schema::wire::leak`].
+    pub leaks: u32,
+}
