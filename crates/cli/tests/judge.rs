@@ -45,6 +45,16 @@ fn an_honest_specimen_is_raced_and_told_in_one_sentence() {
     assert!(matches!(code, Some(0 | 5)), "{text}");
 }
 
+/// An in-place operand holds the result when a batch ends: undoing the changes of inputs must not
+/// touch it.
+#[test]
+fn a_kernel_that_works_in_place_is_not_accused() {
+    let output = judge(&["softmax", "--only", "in_place", "--honest-only", "--quiet"]);
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    assert!(text.contains("honest kernels were accused in 0 of 1 runs"), "{text}");
+    assert!(matches!(output.status.code(), Some(0 | 5)), "{text}{}", talk(&output));
+}
+
 #[test]
 fn a_name_that_no_specimen_has_is_a_slip_and_none_is_in_a_roster() {
     let output = judge(&["softmax", "--only", "ghost", "--quiet"]);

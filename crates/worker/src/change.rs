@@ -176,11 +176,12 @@ impl Refresh {
         !self.is_audit || Pattern::is_new_in_audit(self.seed, self.left)
     }
 
-    /// Changes all inputs back.
+    /// Changes all inputs back. In-place operands hold results now, which stay.
     ///
     /// # Safety
     /// The sets must be mapped, and no call may run.
     pub(crate) unsafe fn undo(&mut self, sets: &[Set]) {
+        self.parts.retain(|(_, first)| first.is_none());
         for (number, set) in sets.iter().enumerate() {
             // SAFETY: the caller's promise.
             unsafe { self.turn(number, set, Pattern::NONE) };
