@@ -110,7 +110,7 @@ fn arrows_of(package: &serde_json::Value, crates: &[String]) -> Vec<Arrow> {
 }
 
 fn has_op_folders(root: &Path) -> bool {
-    let shared = ["blocks", "exact"];
+    let shared = ["blocks", "exact", "library"];
     std::fs::read_dir(root.join("crates/ops/src")).is_ok_and(|entries| {
         entries.flatten().any(|entry| {
             entry.path().is_dir() && !shared.iter().any(|name| entry.file_name() == *name)

@@ -15,10 +15,13 @@
     reason = "a program of its own, which measures itself and prints"
 )]
 
-use proofmark_contract::{Entry, Values, Want, complete_case};
-use proofmark_ops::library::{self, Slice, SliceMut};
+use proofmark_contract::{Values, Want, complete_case};
+use proofmark_ops::attention::{self, Mask};
+use proofmark_ops::matmul::matmul;
+use proofmark_ops::{Context, Mat, MatMut, rope};
+use proofmark_ops::{add_rms_norm, elementwise, qk_norm, rms_norm};
 use proofmark_schema::{Case, DType};
-use proofmark_tensor::{Fill, Pool};
+use proofmark_tensor::Fill;
 use std::collections::BTreeMap;
 use std::error::Error;
 use std::path::PathBuf;
@@ -79,51 +82,78 @@ fn normal<N: Number>(stream: u64, rows: usize, cols: usize, scale: f64) -> Vec<N
     values.into_iter().map(|value| N::of((value * scale) as f32)).collect()
 }
 
-/// Who computes an op: the library in f32, or the oracles in f64.
+/// The parts of a layer, computed by the library in f32 or by the oracles in f64. Rows are tokens.
 trait Computer {
     /// The type of elements.
     type Number: Number;
 
-    /// One op; `outputs` are as long as its results.
-    fn run(
+    fn rms_norm(&mut self, x: &[Self::Number], w: &[Self::Number], y: &mut [Self::Number]) -> Done;
+
+    /// `y = x · wᵀ`; the part is for the table of times.
+    fn product(
         &mut self,
         part: &'static str,
-        case: &str,
-        inputs: &[&[Self::Number]],
-        outputs: &mut [&mut [Self::Number]],
-    ) -> Result<(), Box<dyn Error>>;
+        x: &[Self::Number],
+        w: &[Self::Number],
+        y: &mut [Self::Number],
+    ) -> Done;
+
+    /// Queries, keys and their weights into normalised queries and keys.
+    fn qk_norm(
+        &mut self,
+        inputs: [&[Self::Number]; 2],
+        weights: [&[Self::Number]; 2],
+        outputs: [&mut [Self::Number]; 2],
+    ) -> Done;
+
+    /// Turns heads by the angles of their positions.
+    fn rotate(&mut self, positions: &[u32], x: &[Self::Number], y: &mut [Self::Number]) -> Done;
+
+    /// Causal attention; heads stand below each other.
+    fn attend(&mut self, inputs: [&[Self::Number]; 3], o: &mut [Self::Number]) -> Done;
+
+    /// The sum of `x` and `residual`, and its normalised rows.
+    fn add_rms_norm(
+        &mut self,
+        inputs: [&[Self::Number]; 2],
+        w: &[Self::Number],
+        outputs: [&mut [Self::Number]; 2],
+    ) -> Done;
+
+    fn swiglu(&mut self, inputs: [&[Self::Number]; 2], y: &mut [Self::Number]) -> Done;
+
+    fn add(&mut self, inputs: [&[Self::Number]; 2], y: &mut [Self::Number]) -> Done;
 }
 
-/// An op by its name, and the case with every axis and attribute.
-fn find(case: &str) -> Result<(&'static Entry, Case), Box<dyn Error>> {
-    let case: Case = case.parse()?;
-    let entry = proofmark_ops::find(&case.op).ok_or_else(|| format!("no op `{}`", case.op))?;
-    Ok((entry, complete_case(entry.op, &case)))
+type Done = Result<(), Box<dyn Error>>;
+
+/// The base of the rotations' frequencies.
+const THETA: f64 = 1e6;
+
+/// Rows of so many elements.
+fn rows(x: &[f32], cols: usize) -> Mat<'_, f32> {
+    Mat::new(x, x.len() / cols, cols)
+}
+
+fn rows_mut(x: &mut [f32], cols: usize) -> MatMut<'_, f32> {
+    let count = x.len() / cols;
+    MatMut::new(x, count, cols)
 }
 
 /// The library, with the time of each part.
 struct Library {
-    pool: Pool,
-    threads: usize,
+    context: Context,
     parts: Vec<(&'static str, Duration)>,
 }
 
-impl Computer for Library {
-    type Number = f32;
-
-    fn run(
+impl Library {
+    fn timed(
         &mut self,
         part: &'static str,
-        case: &str,
-        inputs: &[&[f32]],
-        outputs: &mut [&mut [f32]],
-    ) -> Result<(), Box<dyn Error>> {
-        let (entry, case) = find(case)?;
-        let inputs: Vec<Slice<'_>> = inputs.iter().map(|input| (*input).into()).collect();
-        let mut outputs: Vec<SliceMut<'_>> =
-            outputs.iter_mut().map(|output| (&mut **output).into()).collect();
+        call: impl FnOnce(&Context) -> Result<(), proofmark_ops::Error>,
+    ) -> Done {
         let start = Instant::now();
-        library::run(entry, &case, &inputs, &mut outputs, &self.pool, self.threads)?;
+        call(&self.context)?;
         let took = start.elapsed();
         match self.parts.iter_mut().find(|(known, _)| *known == part) {
             Some((_, total)) => *total += took,
@@ -133,20 +163,77 @@ impl Computer for Library {
     }
 }
 
-/// The oracles.
+impl Computer for Library {
+    type Number = f32;
+
+    fn rms_norm(&mut self, x: &[f32], w: &[f32], y: &mut [f32]) -> Done {
+        let (x, y) = (rows(x, w.len()), rows_mut(y, w.len()));
+        self.timed("rms_norm", |context| rms_norm::rms_norm(context, x, w, y))
+    }
+
+    fn product(&mut self, part: &'static str, x: &[f32], w: &[f32], y: &mut [f32]) -> Done {
+        let tokens = product_rows(x, w, y);
+        let (terms, wide) = (x.len() / tokens, y.len() / tokens);
+        let (x, w, y) = (rows(x, terms), rows(w, terms).transposed(), rows_mut(y, wide));
+        self.timed(part, |context| matmul(context, x, w, y))
+    }
+
+    fn qk_norm(
+        &mut self,
+        [q, k]: [&[f32]; 2],
+        weights: [&[f32]; 2],
+        [yq, yk]: [&mut [f32]; 2],
+    ) -> Done {
+        let positions = q.len() / (HEADS * WIDTH);
+        let inputs = [rows(q, WIDTH), rows(k, WIDTH)];
+        let outputs = [rows_mut(yq, WIDTH), rows_mut(yk, WIDTH)];
+        self.timed("qk_norm", |context| {
+            qk_norm::qk_norm(context, positions, inputs, weights, 1e-6, outputs)
+        })
+    }
+
+    fn rotate(&mut self, positions: &[u32], x: &[f32], y: &mut [f32]) -> Done {
+        let options = rope::Options { theta: THETA, ..rope::Options::default() };
+        let (x, y) = (rows(x, WIDTH), rows_mut(y, WIDTH));
+        self.timed("rope", |context| options.run(context, positions, x, y))
+    }
+
+    fn attend(&mut self, inputs: [&[f32]; 3], o: &mut [f32]) -> Done {
+        let options = attention::Options {
+            heads: HEADS,
+            kv_heads: KV_HEADS,
+            mask: Mask::Causal,
+            ..attention::Options::default()
+        };
+        let ([q, k, v], o) = (inputs.map(|x| rows(x, WIDTH)), rows_mut(o, WIDTH));
+        self.timed("attention", |context| options.run(context, q, k, v, o))
+    }
+
+    fn add_rms_norm(&mut self, inputs: [&[f32]; 2], w: &[f32], [sum, y]: [&mut [f32]; 2]) -> Done {
+        let [x, residual] = inputs.map(|x| rows(x, w.len()));
+        let (sum, y) = (rows_mut(sum, w.len()), rows_mut(y, w.len()));
+        self.timed("add_rms_norm", |context| {
+            add_rms_norm::add_rms_norm(context, x, residual, w, sum, y)
+        })
+    }
+
+    fn swiglu(&mut self, [gate, up]: [&[f32]; 2], y: &mut [f32]) -> Done {
+        self.timed("swiglu", |context| elementwise::swiglu(context, gate, up, y))
+    }
+
+    fn add(&mut self, [a, b]: [&[f32]; 2], y: &mut [f32]) -> Done {
+        self.timed("add", |context| elementwise::add(context, a, b, y))
+    }
+}
+
+/// The oracles, which read cases.
 struct Oracles;
 
-impl Computer for Oracles {
-    type Number = f64;
-
-    fn run(
-        &mut self,
-        _part: &'static str,
-        case: &str,
-        inputs: &[&[f64]],
-        outputs: &mut [&mut [f64]],
-    ) -> Result<(), Box<dyn Error>> {
-        let (entry, case) = find(case)?;
+impl Oracles {
+    fn run(case: &str, inputs: &[&[f64]], outputs: &mut [&mut [f64]]) -> Done {
+        let case: Case = case.parse()?;
+        let entry = proofmark_ops::find(&case.op).ok_or_else(|| format!("no op `{}`", case.op))?;
+        let case = complete_case(entry.op, &case);
         let mut tensors: Vec<Vec<f64>> = inputs.iter().map(|input| input.to_vec()).collect();
         tensors.resize(inputs.len() + outputs.len(), Vec::new());
         let values = Values { tensors };
@@ -155,6 +242,74 @@ impl Computer for Oracles {
         }
         Ok(())
     }
+}
+
+impl Computer for Oracles {
+    type Number = f64;
+
+    fn rms_norm(&mut self, x: &[f64], w: &[f64], y: &mut [f64]) -> Done {
+        let (s, d) = (x.len() / w.len(), w.len());
+        Oracles::run(&format!("rms_norm:f32[b=1,s={s},d={d}]"), &[x, w], &mut [y])
+    }
+
+    fn product(&mut self, _part: &'static str, x: &[f64], w: &[f64], y: &mut [f64]) -> Done {
+        let m = product_rows(x, w, y);
+        let (n, k) = (y.len() / m, x.len() / m);
+        let case = format!("matmul:f32[b=1,m={m},n={n},k={k};layout=nt]");
+        Oracles::run(&case, &[x, w], &mut [y])
+    }
+
+    fn qk_norm(
+        &mut self,
+        [q, k]: [&[f64]; 2],
+        [wq, wk]: [&[f64]; 2],
+        [yq, yk]: [&mut [f64]; 2],
+    ) -> Done {
+        let s = q.len() / (HEADS * WIDTH);
+        let case = format!("qk_norm:f32[b=1,s={s},h={HEADS},kv={KV_HEADS},d={WIDTH}]");
+        Oracles::run(&case, &[q, k, wq, wk], &mut [yq, yk])
+    }
+
+    fn rotate(&mut self, positions: &[u32], x: &[f64], y: &mut [f64]) -> Done {
+        let s = positions.len();
+        let h = x.len() / (s * WIDTH);
+        let case = format!("rope:f32[b=1,s={s},h={h},d={WIDTH};angles=exact,theta={THETA:?}]");
+        let positions: Vec<f64> = positions.iter().map(|&at| f64::from(at)).collect();
+        Oracles::run(&case, &[x, &positions], &mut [y])
+    }
+
+    fn attend(&mut self, [q, k, v]: [&[f64]; 3], o: &mut [f64]) -> Done {
+        let (tokens, keys) = (q.len() / (HEADS * WIDTH), k.len() / (KV_HEADS * WIDTH));
+        let sizes = format!("b=1,h={HEADS},kv={KV_HEADS},q={tokens},t={keys},d={WIDTH}");
+        Oracles::run(&format!("attention:f32[{sizes};mask=causal]"), &[q, k, v], &mut [o])
+    }
+
+    fn add_rms_norm(
+        &mut self,
+        [x, residual]: [&[f64]; 2],
+        w: &[f64],
+        [sum, y]: [&mut [f64]; 2],
+    ) -> Done {
+        let (s, d) = (x.len() / w.len(), w.len());
+        let case = format!("add_rms_norm:f32[b=1,s={s},d={d}]");
+        Oracles::run(&case, &[x, residual, w], &mut [sum, y])
+    }
+
+    fn swiglu(&mut self, [gate, up]: [&[f64]; 2], y: &mut [f64]) -> Done {
+        let d = y.len();
+        Oracles::run(&format!("swiglu:f32[b=1,s=1,d={d}]"), &[gate, up], &mut [y])
+    }
+
+    fn add(&mut self, [a, b]: [&[f64]; 2], y: &mut [f64]) -> Done {
+        let d = y.len();
+        Oracles::run(&format!("add:f32[b=1,s=1,d={d}]"), &[a, b], &mut [y])
+    }
+}
+
+/// Rows of `x` where `y = x · wᵀ`: `x` is `[m, k]`, `w` is `[n, k]` and `y` is `[m, n]`.
+fn product_rows<N>(x: &[N], w: &[N], y: &[N]) -> usize {
+    // m² = (m·k) · (m·n) / (n·k).
+    (x.len() * y.len() / w.len()).isqrt()
 }
 
 /// Keys and values of the positions so far, each head's apart.
@@ -184,33 +339,25 @@ fn layer<C: Computer>(
     let tokens = x.len() / HIDDEN;
     let zeros = |count: usize| vec![C::Number::default(); count];
     let w = |name: &str| weights[name].as_slice();
-    let norm_case = format!("rms_norm:f32[b=1,s={tokens},d={HIDDEN}]");
-    let product = |n: usize, k: usize| format!("matmul:f32[b=1,m={tokens},n={n},k={k};layout=nt]");
 
     let mut normed = zeros(tokens * HIDDEN);
-    by.run("rms_norm", &norm_case, &[x, w("attention_norm")], &mut [&mut normed])?;
+    by.rms_norm(x, w("attention_norm"), &mut normed)?;
     let mut query = zeros(tokens * HEADS * WIDTH);
     let mut key = zeros(tokens * KV_HEADS * WIDTH);
     let mut value = zeros(tokens * KV_HEADS * WIDTH);
     for (name, into) in [("query", &mut query), ("key", &mut key), ("value", &mut value)] {
-        let case = product(into.len() / tokens, HIDDEN);
-        by.run("matmul q k v", &case, &[&normed, w(name)], &mut [into])?;
+        by.product("matmul q k v", &normed, w(name), into)?;
     }
 
     let (mut query_normed, mut key_normed) = (zeros(query.len()), zeros(key.len()));
-    let case = format!("qk_norm:f32[b=1,s={tokens},h={HEADS},kv={KV_HEADS},d={WIDTH}]");
-    by.run(
-        "qk_norm",
-        &case,
-        &[&query, &key, w("query_norm"), w("key_norm")],
-        &mut [&mut query_normed, &mut key_normed],
+    by.qk_norm(
+        [&query, &key],
+        [w("query_norm"), w("key_norm")],
+        [&mut query_normed, &mut key_normed],
     )?;
-    let (cosines, sines) = angles::<C::Number>(cache.len(), tokens);
-    for (heads, from, to) in [(HEADS, &query_normed, &mut query), (KV_HEADS, &key_normed, &mut key)]
-    {
-        let case = format!("rope:f32[b=1,s={tokens},h={heads},d={WIDTH};angles=table]");
-        by.run("rope", &case, &[from, &cosines, &sines], &mut [to])?;
-    }
+    let positions: Vec<u32> = (0..tokens).map(|token| (cache.len() + token) as u32).collect();
+    by.rotate(&positions, &query_normed, &mut query)?;
+    by.rotate(&positions, &key_normed, &mut key)?;
 
     let query = heads_apart(&query, HEADS);
     for (heads, positions) in [(&mut cache.keys, &key), (&mut cache.values, &value)] {
@@ -220,52 +367,26 @@ fn layer<C: Computer>(
         }
     }
     let mut mixed = zeros(query.len());
-    let length = cache.len();
-    let case = format!(
-        "attention:f32[b=1,h={HEADS},kv={KV_HEADS},q={tokens},t={length},d={WIDTH};mask=causal]"
-    );
     let (keys, values) = (cache.keys.concat(), cache.values.concat());
-    by.run("attention", &case, &[&query, &keys, &values], &mut [&mut mixed])?;
+    by.attend([&query, &keys, &values], &mut mixed)?;
     let mixed = heads_together(&mixed, HEADS);
 
     let mut attended = zeros(tokens * HIDDEN);
-    let case = product(HIDDEN, HEADS * WIDTH);
-    by.run("matmul out", &case, &[&mixed, w("out")], &mut [&mut attended])?;
+    by.product("matmul out", &mixed, w("out"), &mut attended)?;
     let mut residual = zeros(tokens * HIDDEN);
-    let case = format!("add_rms_norm:f32[b=1,s={tokens},d={HIDDEN}]");
-    by.run(
-        "add_rms_norm",
-        &case,
-        &[&attended, x, w("feed_norm")],
-        &mut [&mut residual, &mut normed],
-    )?;
+    by.add_rms_norm([&attended, x], w("feed_norm"), [&mut residual, &mut normed])?;
 
     let (mut gate, mut up) = (zeros(tokens * FEED_FORWARD), zeros(tokens * FEED_FORWARD));
     for (name, into) in [("gate", &mut gate), ("up", &mut up)] {
-        let case = product(FEED_FORWARD, HIDDEN);
-        by.run("matmul gate up", &case, &[&normed, w(name)], &mut [into])?;
+        by.product("matmul gate up", &normed, w(name), into)?;
     }
     let mut gated = zeros(gate.len());
-    let case = format!("swiglu:f32[b=1,s={tokens},d={FEED_FORWARD}]");
-    by.run("swiglu", &case, &[&gate, &up], &mut [&mut gated])?;
+    by.swiglu([&gate, &up], &mut gated)?;
     let mut fed = zeros(tokens * HIDDEN);
-    by.run("matmul down", &product(HIDDEN, FEED_FORWARD), &[&gated, w("down")], &mut [&mut fed])?;
+    by.product("matmul down", &gated, w("down"), &mut fed)?;
     let mut y = zeros(tokens * HIDDEN);
-    let case = format!("add:f32[b=1,s={tokens},d={HIDDEN}]");
-    by.run("add", &case, &[&residual, &fed], &mut [&mut y])?;
+    by.add([&residual, &fed], &mut y)?;
     Ok(y)
-}
-
-/// Cosines and sines of the rotations at the positions from `first` on, as f32 tables.
-fn angles<N: Number>(first: usize, tokens: usize) -> (Vec<N>, Vec<N>) {
-    let pairs = WIDTH / 2;
-    let angle = |at: usize| {
-        let frequency = 1e6f64.powf(-((at % pairs) as f64) / pairs as f64);
-        (first + at / pairs) as f64 * frequency
-    };
-    let table =
-        |of: fn(f64) -> f64| (0..tokens * pairs).map(|at| N::of(of(angle(at)) as f32)).collect();
-    (table(f64::cos), table(f64::sin))
 }
 
 /// `[tokens, heads, WIDTH]` as `[heads, tokens, WIDTH]`.
@@ -325,7 +446,8 @@ fn main() -> Result<(), Box<dyn Error>> {
             _ => return Err(format!("`{word}`: --threads N and --dump FOLDER are known").into()),
         }
     }
-    let mut library = Library { pool: Pool::new(threads), threads, parts: Vec::new() };
+    let context = Context::with_threads(threads)?;
+    let mut library = Library { context, parts: Vec::new() };
     // The first run warms the pool and the caches; the second is shown.
     run(&mut library, |_, _, _| ())?;
     library.parts.clear();

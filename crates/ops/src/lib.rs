@@ -32,6 +32,9 @@ pub mod sparse;
 pub mod transpose;
 pub mod tuning;
 
+pub use library::{Context, Error, Mat, MatMut};
+pub use proofmark_tensor::{F8E4m3, F8E5m2, Overflow, bf16, f16};
+
 use proofmark_contract::Entry;
 
 /// Every op. Help, docs, tests and sweeps are derived from this list.

@@ -86,6 +86,14 @@ impl Tensor {
         Tensor { dtype, layout, base, bytes, writable }
     }
 
+    /// Moves the tensor to other memory.
+    ///
+    /// # Safety
+    /// As for [`Tensor::from_raw`], for the layout that the tensor was made with.
+    pub unsafe fn move_to(&mut self, base: *mut u8) {
+        self.base = base;
+    }
+
     /// Address of the first element.
     pub fn base(&self) -> *mut u8 {
         self.base

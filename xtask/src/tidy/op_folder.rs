@@ -7,7 +7,7 @@ use super::{SourceFile, Violation};
 const OPS: &str = "crates/ops/src/";
 
 /// Folders that are shared by ops and are none.
-const SHARED: &[&str] = &["blocks", "exact"];
+const SHARED: &[&str] = &["blocks", "exact", "library"];
 
 const REQUIRED: &[&str] =
     &["mod.rs", "definition.rs", "oracle.rs", "mutants.rs", "tests.rs", "suite.toml"];

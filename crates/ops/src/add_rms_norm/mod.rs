@@ -24,11 +24,10 @@ mod tests;
 
 use crate::blocks::row::RowKernel;
 use crate::blocks::stored::Stored;
-use crate::library::{self, LibraryError};
+use crate::library::{Context, Error, Given, Mat, MatMut, Request};
+pub use crate::rms_norm::Options;
 use definition::AddRmsNorm;
 use proofmark_contract::Entry;
-use proofmark_schema::{AttrValue, Case};
-use proofmark_tensor::Pool;
 
 /// The normalised sum with everything that belongs to it.
 pub static ENTRY: Entry = Entry {
@@ -38,36 +37,47 @@ pub static ENTRY: Entry = Entry {
     suite: include_str!("suite.toml"),
 };
 
-/// Writes `x + residual` to `sum` and its rows, normalised and weighted by `w` (the variant
-/// `llama`), to `y`; a row is as long as `w`. Uses up to `threads` threads of `pool`.
+/// Writes `x + residual` to `sum`, and its rows, each divided by its root mean square and times
+/// `w`, to `y`.
 ///
 /// ```
-/// use proofmark_ops::add_rms_norm::add_rms_norm;
-/// use proofmark_tensor::Pool;
+/// use proofmark_ops::{Context, add_rms_norm::add_rms_norm};
 ///
 /// let (mut sum, mut y) = ([0.0f32; 2], [0.0f32; 2]);
-/// let outputs = [&mut sum[..], &mut y[..]];
-/// add_rms_norm([&[1.0, 2.0], &[2.0, -5.0]], &[1.0, 10.0], outputs, 0.0, &Pool::serial(), 1)?;
-/// assert_eq!((sum, y), ([3.0, -3.0], [1.0, -10.0]));
-/// # Ok::<(), proofmark_ops::library::LibraryError>(())
+/// let (x, residual, weight) = ([1.0, 2.0], [2.0, -5.0], [1.0, 10.0]);
+/// add_rms_norm(&Context::serial(), &x, &residual, &weight, &mut sum, &mut y)?;
+/// assert_eq!(sum, [3.0, -3.0]);
+/// assert!((y[1] + 10.0).abs() < 1e-5);
+/// # Ok::<(), proofmark_ops::Error>(())
 /// ```
 ///
 /// # Errors
-/// If lengths differ, `x` is not a whole number of rows, or `eps` is not from 0 to 1.
-pub fn add_rms_norm<T: Stored>(
-    [x, residual]: [&[T]; 2],
+/// If the sizes differ.
+pub fn add_rms_norm<'a, T: Stored>(
+    context: &Context,
+    x: impl Into<Mat<'a, T>>,
+    residual: impl Into<Mat<'a, T>>,
     w: &[T],
-    [sum, y]: [&mut [T]; 2],
-    eps: f64,
-    pool: &Pool,
-    threads: usize,
-) -> Result<(), LibraryError> {
-    let rows = x.len().checked_div(w.len()).unwrap_or(0);
-    let case = Case::new("add_rms_norm", T::DTYPE)
-        .axis("b", 1)
-        .axis("s", rows as u64)
-        .axis("d", w.len() as u64)
-        .attr("eps", AttrValue::Real(eps));
+    sum: impl Into<MatMut<'a, T>>,
+    y: impl Into<MatMut<'a, T>>,
+) -> Result<(), Error> {
+    with(&Options::default(), context, [x.into(), residual.into()], w, [sum.into(), y.into()])
+}
+
+/// As [`add_rms_norm`], with options: `x` and `residual`, the weight, `sum` and `y`.
+///
+/// # Errors
+/// As for [`add_rms_norm`], and if `eps` is not from 0 to 1.
+pub fn with<T: Stored>(
+    options: &Options,
+    context: &Context,
+    [x, residual]: [Mat<'_, T>; 2],
+    w: &[T],
+    [sum, y]: [MatMut<'_, T>; 2],
+) -> Result<(), Error> {
+    let request = Request::rows(&ENTRY, T::DTYPE, (x.rows, x.cols));
+    let request = request.attr("eps", Given::Real(options.eps));
+    let request = request.attr("variant", options.variant.given());
     let inputs = [x.into(), residual.into(), w.into()];
-    library::run(&ENTRY, &case, &inputs, &mut [sum.into(), y.into()], pool, threads)
+    request.run(context, &inputs, &mut [sum.into(), y.into()])
 }

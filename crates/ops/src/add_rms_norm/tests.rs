@@ -4,9 +4,10 @@ use super::ENTRY;
 use super::oracle;
 use crate::blocks::row::trial;
 use crate::rms_norm::definition::Problem;
+use crate::{Context, Mat, MatMut};
 use proofmark_contract::Want;
 use proofmark_schema::DType;
-use proofmark_tensor::{Pool, bf16};
+use proofmark_tensor::bf16;
 
 #[test]
 fn the_oracle_normalises_the_rounded_sum() {
@@ -31,13 +32,15 @@ fn threads_do_not_change_a_bit() {
 
 #[test]
 fn the_library_function_writes_both_results_and_refuses_misfits() {
-    let pool = Pool::serial();
+    let context = Context::serial();
+    let exact = super::Options { eps: 0.0, ..super::Options::default() };
     let of = |values: [f32; 2]| values.map(bf16::from_f32);
     let (x, residual, w) = (of([256.0, -128.0]), of([1.5, -130.0]), of([0.5, 2.0]));
     let (mut sum, mut y) = (of([0.0; 2]), of([0.0; 2]));
-    let outputs = [&mut sum[..], &mut y[..]];
-    super::add_rms_norm([&x, &residual], &w, outputs, 0.0, &pool, 1).unwrap();
+    let inputs = [Mat::from(&x), Mat::from(&residual)];
+    let outputs = [MatMut::from(&mut sum), MatMut::from(&mut y)];
+    super::with(&exact, &context, inputs, &w, outputs).unwrap();
     assert_eq!((sum, y), (of([258.0, -258.0]), of([0.5, -2.0])));
-    let outputs = [&mut sum[..1], &mut y[..]];
-    assert!(super::add_rms_norm([&x, &residual], &w, outputs, 0.0, &pool, 1).is_err());
+    let outputs = [MatMut::from(&mut sum[..1]), MatMut::from(&mut y)];
+    assert!(super::with(&exact, &context, inputs, &w, outputs).is_err());
 }

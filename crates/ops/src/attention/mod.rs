@@ -43,10 +43,9 @@ mod oracle;
 mod tests;
 
 use crate::blocks::stored::Stored;
-use crate::library::{self, LibraryError};
+use crate::library::{Context, Error, Given, Mat, MatMut, Request};
 use proofmark_contract::Entry;
-use proofmark_schema::{AttrValue, Case};
-use proofmark_tensor::Pool;
+use proofmark_schema::Case;
 
 /// Attention with everything that belongs to it.
 pub static ENTRY: Entry = Entry {
@@ -70,62 +69,102 @@ pub(crate) fn products(case: &Case) -> usize {
     2 * problem.rows() * seen * problem.width
 }
 
-/// The sizes of one call of [`attention`].
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Heads {
+/// Which keys a query sees. The last query stands at the last key.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Mask {
+    /// All of them.
+    #[default]
+    None,
+    /// Those up to its own position.
+    Causal,
+    /// The last so many of those up to its own position.
+    Window(usize),
+}
+
+/// How rows are divided among problems and heads, and what a query sees.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Options {
     /// Problems in the batch.
     pub batches: usize,
     /// Heads of queries.
     pub heads: usize,
-    /// Heads of keys and values.
+    /// Heads of keys and values; it divides `heads`.
     pub kv_heads: usize,
-    /// Queries of a head.
-    pub queries: usize,
-    /// Keys of a head.
-    pub keys: usize,
-    /// Elements of a query, a key, a value.
-    pub width: usize,
-    /// A query sees the keys up to its own position.
-    pub is_causal: bool,
+    /// Which keys a query sees.
+    pub mask: Mask,
+    /// What scores are multiplied by; 0 means one over the root of the width.
+    pub scale: f64,
 }
 
-/// Writes the attention of `q` over the keys `k` and values `v` to `o`, with up to `threads`
-/// threads of `pool`. All are dense: heads within problems, queries or keys within heads.
-///
-/// ```
-/// use proofmark_ops::attention::{Heads, attention};
-/// use proofmark_tensor::Pool;
-///
-/// let sizes = Heads {
-///     batches: 1, heads: 1, kv_heads: 1, queries: 2, keys: 2, width: 1, is_causal: true,
-/// };
-/// let mut o = [0.0f32; 2];
-/// // The second query scores both keys alike.
-/// attention(sizes, &[1.0, 0.0], &[3.0, 4.0], &[10.0, 20.0], &mut o, &Pool::serial(), 1)?;
-/// assert_eq!(o, [10.0, 15.0]);
-/// # Ok::<(), proofmark_ops::library::LibraryError>(())
-/// ```
+impl Default for Options {
+    /// One problem, one head, no mask.
+    fn default() -> Options {
+        Options { batches: 1, heads: 1, kv_heads: 1, mask: Mask::None, scale: 0.0 }
+    }
+}
+
+/// Writes the attention of the queries `q` over the keys `k` and the values `v` to `o`, for one
+/// head.
 ///
 /// # Errors
-/// If a slice does not have the length that the sizes say, or `kv_heads` does not divide `heads`.
+/// As for [`Options::run`].
 pub fn attention<T: Stored>(
-    sizes: Heads,
-    q: &[T],
-    k: &[T],
-    v: &[T],
-    o: &mut [T],
-    pool: &Pool,
-    threads: usize,
-) -> Result<(), LibraryError> {
-    let mask = if sizes.is_causal { "causal" } else { "none" };
-    let case = Case::new("attention", T::DTYPE)
-        .axis("b", sizes.batches as u64)
-        .axis("h", sizes.heads as u64)
-        .axis("kv", sizes.kv_heads as u64)
-        .axis("q", sizes.queries as u64)
-        .axis("t", sizes.keys as u64)
-        .axis("d", sizes.width as u64)
-        .attr("mask", AttrValue::Word(mask.to_owned()));
-    let inputs = [q.into(), k.into(), v.into()];
-    library::run(&ENTRY, &case, &inputs, &mut [o.into()], pool, threads)
+    context: &Context,
+    q: Mat<'_, T>,
+    k: Mat<'_, T>,
+    v: Mat<'_, T>,
+    o: MatMut<'_, T>,
+) -> Result<(), Error> {
+    Options::default().run(context, q, k, v, o)
+}
+
+impl Options {
+    /// As [`attention`], with these options. A row is a query, a key or a value. The rows of a head
+    /// stand below each other, then those of the next head, then those of the next problem.
+    ///
+    /// ```
+    /// use proofmark_ops::attention::{Mask, Options};
+    /// use proofmark_ops::{Context, Mat, MatMut};
+    ///
+    /// let (q, k, v) = ([1.0f32, 0.0], [3.0, 4.0], [10.0, 20.0]);
+    /// let [q, k, v] = [&q, &k, &v].map(|x| Mat::new(x, 2, 1));
+    /// let mut o = [0.0f32; 2];
+    /// let causal = Options { mask: Mask::Causal, ..Options::default() };
+    /// causal.run(&Context::serial(), q, k, v, MatMut::new(&mut o, 2, 1))?;
+    /// // The second query scores both keys alike.
+    /// assert_eq!(o, [10.0, 15.0]);
+    /// # Ok::<(), proofmark_ops::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// If the sizes differ, `kv_heads` does not divide `heads`, or an option is out of range.
+    pub fn run<T: Stored>(
+        &self,
+        context: &Context,
+        q: Mat<'_, T>,
+        k: Mat<'_, T>,
+        v: Mat<'_, T>,
+        o: MatMut<'_, T>,
+    ) -> Result<(), Error> {
+        let Options { batches, heads, kv_heads, mask, scale } = *self;
+        let each = |rows: usize, heads: usize| {
+            rows.checked_div(batches.saturating_mul(heads)).unwrap_or(0)
+        };
+        let request = Request::new(&ENTRY, T::DTYPE)
+            .axis("b", batches)
+            .axis("h", heads)
+            .axis("kv", kv_heads)
+            .axis("q", each(q.rows, heads))
+            .axis("t", each(k.rows, kv_heads))
+            .axis("d", q.cols)
+            .attr("scale", Given::Real(scale));
+        let request = match mask {
+            Mask::None => request,
+            Mask::Causal => request.attr("mask", Given::Word("causal")),
+            Mask::Window(window) => request
+                .attr("mask", Given::Word("window"))
+                .attr("window", Given::Int(window as i64)),
+        };
+        request.run(context, &[q.into(), k.into(), v.into()], &mut [o.into()])
+    }
 }

@@ -28,10 +28,8 @@ mod oracle;
 mod tests;
 
 use crate::blocks::stored::Stored;
-use crate::library::{self, LibraryError};
+use crate::library::{Context, Error, Given, Mat, MatMut, Request};
 use proofmark_contract::Entry;
-use proofmark_schema::{AttrValue, Case};
-use proofmark_tensor::Pool;
 
 /// The op with everything that belongs to it.
 pub static ENTRY: Entry = Entry {
@@ -41,28 +39,28 @@ pub static ENTRY: Entry = Entry {
     suite: include_str!("suite.toml"),
 };
 
-/// Writes every element of `x`, rounded to the type of `y`, with up to `threads` threads of `pool`.
+/// Writes every element of `x`, rounded to the type of `y`.
 ///
 /// ```
-/// use proofmark_ops::cast::cast;
-/// use proofmark_tensor::{Pool, f16};
+/// use proofmark_ops::{Context, cast::cast, f16};
 ///
+/// let x = [1.0f32, 1.0 + 1.0 / 2048.0, 65520.0];
 /// let mut y = [f16::ZERO; 3];
-/// cast(&[1.0f32, 1.0 + 1.0 / 2048.0, 65520.0], &mut y, &Pool::serial(), 1)?;
+/// cast(&Context::serial(), &x, &mut y)?;
 /// // A tie goes to the even neighbour; half a unit above the largest lies infinity.
 /// assert_eq!(y, [f16::ONE, f16::ONE, f16::INFINITY]);
-/// # Ok::<(), proofmark_ops::library::LibraryError>(())
+/// # Ok::<(), proofmark_ops::Error>(())
 /// ```
 ///
 /// # Errors
-/// If the lengths differ.
-pub fn cast<T: Stored, U: Stored>(
-    x: &[T],
-    y: &mut [U],
-    pool: &Pool,
-    threads: usize,
-) -> Result<(), LibraryError> {
-    let to = AttrValue::Word(U::DTYPE.to_string());
-    let case = Case::new("cast", T::DTYPE).axis("b", 1).axis("s", 1).axis("d", x.len() as u64);
-    library::run(&ENTRY, &case.attr("to", to), &[x.into()], &mut [y.into()], pool, threads)
+/// If the sizes differ.
+pub fn cast<'a, T: Stored, U: Stored>(
+    context: &Context,
+    x: impl Into<Mat<'a, T>>,
+    y: impl Into<MatMut<'a, U>>,
+) -> Result<(), Error> {
+    let (x, y) = (x.into(), y.into());
+    let request = Request::rows(&ENTRY, T::DTYPE, (x.rows, x.cols));
+    let request = request.attr("to", Given::Word(U::DTYPE.name()));
+    request.run(context, &[x.into()], &mut [y.into()])
 }

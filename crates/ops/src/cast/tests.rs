@@ -1,11 +1,12 @@
 //! Known answers, every 16-bit number and refusals of the change of element type.
 
 use super::{ENTRY, cast};
+use crate::Context;
 use crate::blocks::row::trial::{self, Setup};
 use proofmark_contract::Values;
 use proofmark_schema::{AttrValue, Case, DType};
 use proofmark_simd::available;
-use proofmark_tensor::{Pool, bf16, f16};
+use proofmark_tensor::{bf16, f16};
 
 /// From every number of `x`, on every kernel and path, to every type.
 fn is_exact(dtype: DType, x: &[f64]) {
@@ -46,7 +47,8 @@ fn every_midpoint_of_16_bit_numbers_and_its_neighbours_are_exact_to_the_bit() {
 #[test]
 fn the_library_function_refuses_other_lengths() {
     let mut y = [0.0f32; 2];
-    cast(&[f16::from_f32(0.1), f16::NEG_INFINITY], &mut y, &Pool::serial(), 1).unwrap();
+    let context = Context::serial();
+    cast(&context, &[f16::from_f32(0.1), f16::NEG_INFINITY], &mut y).unwrap();
     assert_eq!(y, [0.099_975_586, f32::NEG_INFINITY]);
-    assert!(cast(&[1.0f32], &mut y, &Pool::serial(), 1).is_err());
+    assert!(cast(&context, &[1.0f32], &mut y).is_err());
 }

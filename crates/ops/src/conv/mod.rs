@@ -32,10 +32,9 @@ mod oracle;
 #[cfg(test)]
 mod tests;
 
-use crate::library::{self, LibraryError};
+use crate::library::{Context, Error, Given, Request};
 use proofmark_contract::{Entry, Kernel};
-use proofmark_schema::{AttrValue, Case, DType};
-use proofmark_tensor::Pool;
+use proofmark_schema::DType;
 
 const KERNELS: &[&dyn Kernel] =
     &[&kernels::PARALLEL, &kernels::SIMD, &kernels::WINOGRAD, &kernels::IM2COL, &kernels::SCALAR];
@@ -77,80 +76,82 @@ pub struct Weights<'a, const N: usize> {
     pub groups: usize,
 }
 
-/// The convolution of `[b, c, l]` elements along the last axis, on up to `threads` threads.
+impl<'a, const N: usize> Weights<'a, N> {
+    /// Weights of `outputs` channels without a bias, at every element, without padding.
+    pub fn new(data: &'a [f32], outputs: usize, taps: [usize; N]) -> Weights<'a, N> {
+        Weights { data, outputs, taps, bias: None, stride: 1, pad: 0, dilation: 1, groups: 1 }
+    }
+}
+
+/// Writes the convolution of `x`, of `[b, c, l]` elements, along its last axis to `y`.
 ///
 /// ```
 /// use proofmark_ops::conv::{Weights, conv1d};
-/// use proofmark_tensor::Pool;
+/// use proofmark_ops::Context;
 ///
-/// let edges = Weights {
-///     data: &[-1.0, 1.0],
-///     outputs: 1,
-///     taps: [2],
-///     bias: None,
-///     stride: 1,
-///     pad: 0,
-///     dilation: 1,
-///     groups: 1,
-/// };
+/// let edges = Weights::new(&[-1.0, 1.0], 1, [2]);
 /// let mut y = [0.0; 3];
-/// conv1d(&[1.0, 2.0, 4.0, 7.0], [1, 1, 4], edges, &mut y, &Pool::serial(), 1)?;
+/// conv1d(&Context::serial(), &[1.0, 2.0, 4.0, 7.0], [1, 1, 4], edges, &mut y)?;
 /// assert_eq!(y, [1.0, 2.0, 3.0]);
-/// # Ok::<(), proofmark_ops::library::LibraryError>(())
+/// # Ok::<(), proofmark_ops::Error>(())
 /// ```
 ///
 /// # Errors
-/// If lengths do not fit each other.
+/// If the lengths do not fit the sizes.
 pub fn conv1d(
+    context: &Context,
     x: &[f32],
     [b, c, l]: [usize; 3],
     weights: Weights<'_, 1>,
     y: &mut [f32],
-    pool: &Pool,
-    threads: usize,
-) -> Result<(), LibraryError> {
-    let sizes = [("b", b), ("c", c), ("o", weights.outputs), ("l", l)];
-    run(&CONV1D, &sizes, &["k"], x, weights, y, (pool, threads))
+) -> Result<(), Error> {
+    let request = Request::new(&CONV1D, DType::F32)
+        .axis("b", b)
+        .axis("c", c)
+        .axis("o", weights.outputs)
+        .axis("l", l)
+        .attr("k", Given::Int(weights.taps[0] as i64));
+    run(request, context, x, weights, y)
 }
 
-/// The convolution of `[b, c, h, w]` elements along the last two axes; see [`conv1d`].
+/// Writes the convolution of `x`, of `[b, c, h, w]` elements, along its last two axes to `y`.
 ///
 /// # Errors
-/// If lengths do not fit each other.
+/// If the lengths do not fit the sizes.
 pub fn conv2d(
+    context: &Context,
     x: &[f32],
     [b, c, h, w]: [usize; 4],
     weights: Weights<'_, 2>,
     y: &mut [f32],
-    pool: &Pool,
-    threads: usize,
-) -> Result<(), LibraryError> {
-    let sizes = [("b", b), ("c", c), ("o", weights.outputs), ("h", h), ("w", w)];
-    run(&CONV2D, &sizes, &["kh", "kw"], x, weights, y, (pool, threads))
+) -> Result<(), Error> {
+    let request = Request::new(&CONV2D, DType::F32)
+        .axis("b", b)
+        .axis("c", c)
+        .axis("o", weights.outputs)
+        .axis("h", h)
+        .axis("w", w)
+        .attr("kh", Given::Int(weights.taps[0] as i64))
+        .attr("kw", Given::Int(weights.taps[1] as i64));
+    run(request, context, x, weights, y)
 }
 
 fn run<const N: usize>(
-    entry: &Entry,
-    sizes: &[(&str, usize)],
-    taps: &[&str; N],
+    request: Request,
+    context: &Context,
     x: &[f32],
     weights: Weights<'_, N>,
     y: &mut [f32],
-    (pool, threads): (&Pool, usize),
-) -> Result<(), LibraryError> {
+) -> Result<(), Error> {
     let Weights { data, bias, stride, pad, dilation, groups, .. } = weights;
-    let mut case = Case::new(entry.op.name(), DType::F32);
-    for &(axis, size) in sizes {
-        case = case.axis(axis, size as u64);
+    let int = |value: usize| Given::Int(value as i64);
+    let request = request.attr("stride", int(stride)).attr("pad", int(pad));
+    let request = request.attr("dilation", int(dilation)).attr("groups", int(groups));
+    match bias {
+        None => request.run(context, &[x.into(), data.into()], &mut [y.into()]),
+        Some(bias) => {
+            let request = request.attr("bias", Given::Flag(true));
+            request.run(context, &[x.into(), data.into(), bias.into()], &mut [y.into()])
+        }
     }
-    let others = [("stride", stride), ("pad", pad), ("dilation", dilation), ("groups", groups)];
-    for (name, value) in taps.iter().copied().zip(weights.taps).chain(others) {
-        case = case.attr(name, AttrValue::Int(value as i64));
-    }
-    let mut inputs = vec![x.into(), data.into()];
-    if let Some(bias) = bias {
-        case = case.attr("bias", AttrValue::Flag(true));
-        inputs.push(bias.into());
-    }
-    library::run(entry, &case, &inputs, &mut [y.into()], pool, threads)
 }

@@ -2,10 +2,11 @@
 
 use super::definition::Problem;
 use super::{CONV1D, CONV2D, Weights, conv2d};
+use crate::Context;
 use crate::blocks::row::trial::{self, Setup, call};
 use proofmark_contract::{Filling, Values, Want};
 use proofmark_schema::{Case, Isa};
-use proofmark_tensor::{Fill, Pool};
+use proofmark_tensor::Fill;
 
 const ONES: Weights<'_, 2> = Weights {
     data: &[1.0; 9],
@@ -22,14 +23,15 @@ const ONES: Weights<'_, 2> = Weights {
 fn sums_of_neighbours_known_by_hand_come_out() {
     let x: Vec<f32> = (1..=9u8).map(f32::from).collect();
     let mut y = [0.0; 9];
-    conv2d(&x, [1, 1, 3, 3], ONES, &mut y, &Pool::serial(), 1).unwrap();
+    conv2d(&Context::serial(), &x, [1, 1, 3, 3], ONES, &mut y).unwrap();
     assert_eq!(y, [12.0, 21.0, 16.0, 27.0, 45.0, 33.0, 24.0, 39.0, 28.0]);
     let mut y = [0.0; 4];
     let strided = Weights { bias: Some(&[0.5]), stride: 2, ..ONES };
-    conv2d(&x, [1, 1, 3, 3], strided, &mut y, &Pool::serial(), 2).unwrap();
+    let two = Context::with_threads(2).unwrap();
+    conv2d(&two, &x, [1, 1, 3, 3], strided, &mut y).unwrap();
     assert_eq!(y, [12.5, 16.5, 24.5, 28.5]);
     let wrong = Weights { groups: 2, ..ONES };
-    assert!(conv2d(&x, [1, 1, 3, 3], wrong, &mut y, &Pool::serial(), 1).is_err());
+    assert!(conv2d(&two, &x, [1, 1, 3, 3], wrong, &mut y).is_err());
 }
 
 #[test]

@@ -32,10 +32,8 @@ mod oracle;
 mod tests;
 
 use crate::blocks::stored::Stored;
-use crate::library::{self, LibraryError};
+use crate::library::{Context, Error, Given, Mat, Request};
 use proofmark_contract::Entry;
-use proofmark_schema::Case;
-use proofmark_tensor::Pool;
 
 /// The op with everything that belongs to it.
 pub static ENTRY: Entry = Entry {
@@ -45,32 +43,89 @@ pub static ENTRY: Entry = Entry {
     suite: include_str!("suite.toml"),
 };
 
-/// The mean loss of rows of logits, one row for each target; targets of -100 do not count. Uses up
-/// to `threads` threads of `pool`.
+/// What else the loss can do.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Options {
+    /// The part of the target that is spread over all classes, from 0 to 1.
+    pub smoothing: f64,
+    /// Rows with this target do not count.
+    pub ignore: i32,
+}
+
+impl Default for Options {
+    /// No smoothing; targets of -100 do not count.
+    fn default() -> Options {
+        Options { smoothing: 0.0, ignore: -100 }
+    }
+}
+
+/// The mean loss of rows of logits, one row for each target. Rows whose target is -100 do not
+/// count.
 ///
 /// ```
-/// use proofmark_ops::cross_entropy::cross_entropy;
-/// use proofmark_tensor::Pool;
+/// use proofmark_ops::{Context, Mat, cross_entropy::cross_entropy};
 ///
 /// // Two equal logits are one bit of doubt; the second row does not count.
-/// let loss = cross_entropy(&[7.0f32, 7.0, 1.0, 2.0], &[1, -100], &Pool::serial(), 1)?;
+/// let logits = [7.0f32, 7.0, 1.0, 2.0];
+/// let loss = cross_entropy(&Context::serial(), Mat::new(&logits, 2, 2), &[1, -100])?;
 /// assert!((loss - 2f32.ln()).abs() < 1e-6);
-/// # Ok::<(), proofmark_ops::library::LibraryError>(())
+/// # Ok::<(), proofmark_ops::Error>(())
 /// ```
 ///
 /// # Errors
-/// If `logits` are not a whole number of rows, or a target is not below their length.
+/// If there is not one target for each row, or a target is no column.
 pub fn cross_entropy<T: Stored>(
-    logits: &[T],
+    context: &Context,
+    logits: Mat<'_, T>,
     targets: &[i32],
-    pool: &Pool,
-    threads: usize,
-) -> Result<f32, LibraryError> {
-    let length = logits.len().checked_div(targets.len()).unwrap_or(0);
-    let case = Case::new("cross_entropy", T::DTYPE)
-        .axis("n", targets.len() as u64)
-        .axis("v", length as u64);
-    let (mut loss, inputs) = ([0.0f32], [logits.into(), targets.into()]);
-    library::run(&ENTRY, &case, &inputs, &mut [(&mut loss[..]).into()], pool, threads)?;
-    Ok(loss[0])
+) -> Result<f32, Error> {
+    Options::default().mean(context, logits, targets)
+}
+
+impl Options {
+    /// As [`cross_entropy`], with these options.
+    ///
+    /// # Errors
+    /// As for [`cross_entropy`], and if `smoothing` is not from 0 to 1.
+    pub fn mean<T: Stored>(
+        &self,
+        context: &Context,
+        logits: Mat<'_, T>,
+        targets: &[i32],
+    ) -> Result<f32, Error> {
+        let mut loss = [0.0f32];
+        self.run(context, logits, targets, "mean", &mut loss)?;
+        Ok(loss[0])
+    }
+
+    /// Writes the loss of each row to `losses`; 0 where it does not count.
+    ///
+    /// # Errors
+    /// As for [`Options::mean`], and if there is not one loss for each row.
+    pub fn each<T: Stored>(
+        &self,
+        context: &Context,
+        logits: Mat<'_, T>,
+        targets: &[i32],
+        losses: &mut [f32],
+    ) -> Result<(), Error> {
+        self.run(context, logits, targets, "none", losses)
+    }
+
+    fn run<T: Stored>(
+        &self,
+        context: &Context,
+        logits: Mat<'_, T>,
+        targets: &[i32],
+        reduction: &'static str,
+        losses: &mut [f32],
+    ) -> Result<(), Error> {
+        let request = Request::new(&ENTRY, T::DTYPE);
+        let request = request.axis("n", logits.rows).axis("v", logits.cols);
+        let request = request
+            .attr("reduction", Given::Word(reduction))
+            .attr("smoothing", Given::Real(self.smoothing))
+            .attr("ignore", Given::Int(i64::from(self.ignore)));
+        request.run(context, &[logits.into(), targets.into()], &mut [losses.into()])
+    }
 }

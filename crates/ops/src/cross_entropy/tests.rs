@@ -2,9 +2,10 @@
 
 use super::{ENTRY, cross_entropy};
 use crate::blocks::row::trial::{self, Setup};
+use crate::{Context, Mat};
 use proofmark_contract::{Values, Want};
 use proofmark_simd::available;
-use proofmark_tensor::{Pool, bf16};
+use proofmark_tensor::bf16;
 
 fn results(text: &str, logits: &[f64], targets: &[f64]) -> Vec<Vec<f64>> {
     let case = text.parse().unwrap();
@@ -73,14 +74,16 @@ fn threads_do_not_change_a_bit() {
 
 #[test]
 fn the_library_function_refuses_targets_that_are_not_there() {
-    let pool = Pool::new(2);
+    let (context, two) = (Context::serial(), Context::with_threads(2).unwrap());
     let x = [bf16::ONE; 6];
-    let loss = cross_entropy(&x, &[2, 0], &pool, 2).unwrap();
+    let loss = cross_entropy(&two, Mat::new(&x, 2, 3), &[2, 0]).unwrap();
     assert!((loss - 3f32.ln()).abs() < 1e-6);
     for target in [3, -1, i32::MIN, i32::MAX] {
-        let refused = cross_entropy(&x, &[0, target], &pool, 1).unwrap_err().to_string();
+        let refused = cross_entropy(&context, Mat::new(&x, 2, 3), &[0, target]);
+        let refused = refused.unwrap_err().to_string();
         assert!(refused.contains(&format!("target {target} of row 1")), "{refused}");
     }
-    assert!(cross_entropy(&x[..5], &[0, 0], &pool, 1).is_err(), "not whole rows");
-    assert!(cross_entropy::<f32>(&[], &[0], &pool, 1).is_err(), "no logits");
+    let short = cross_entropy(&context, Mat::new(&x[..5], 2, 3), &[0, 0]);
+    assert!(short.is_err(), "not whole rows");
+    assert!(cross_entropy::<f32>(&context, Mat::new(&[], 1, 0), &[0]).is_err(), "no logits");
 }

@@ -23,10 +23,8 @@ mod oracle;
 mod tests;
 
 use crate::blocks::stored::Stored;
-use crate::library::{self, LibraryError};
+use crate::library::{Context, Error, Mat, Request};
 use proofmark_contract::Entry;
-use proofmark_schema::Case;
-use proofmark_tensor::Pool;
 
 /// The op with everything that belongs to it.
 pub static ENTRY: Entry = Entry {
@@ -36,21 +34,34 @@ pub static ENTRY: Entry = Entry {
     suite: include_str!("suite.toml"),
 };
 
-/// The product of two vectors, with up to `threads` threads of `pool`.
+/// The product of two vectors.
 ///
 /// ```
-/// use proofmark_ops::dot::dot;
-/// use proofmark_tensor::Pool;
+/// use proofmark_ops::{Context, dot::dot};
 ///
-/// assert_eq!(dot(&[1.0f32, 2.0, 3.0], &[4.0, 5.0, -6.0], &Pool::serial(), 1)?, -4.0);
-/// # Ok::<(), proofmark_ops::library::LibraryError>(())
+/// assert_eq!(dot(&Context::serial(), &[1.0f32, 2.0, 3.0], &[4.0, 5.0, 6.0])?, 32.0);
+/// # Ok::<(), proofmark_ops::Error>(())
 /// ```
 ///
 /// # Errors
 /// If the lengths differ.
-pub fn dot<T: Stored>(x: &[T], y: &[T], pool: &Pool, threads: usize) -> Result<f32, LibraryError> {
-    let case = Case::new("dot", T::DTYPE).axis("b", 1).axis("s", 1).axis("d", x.len() as u64);
+pub fn dot<T: Stored>(context: &Context, x: &[T], y: &[T]) -> Result<f32, Error> {
     let mut z = [0.0f32];
-    library::run(&ENTRY, &case, &[x.into(), y.into()], &mut [(&mut z[..]).into()], pool, threads)?;
+    rows(context, x, y, &mut z)?;
     Ok(z[0])
+}
+
+/// Writes the product of each row of `x` with the same row of `y` to `z`.
+///
+/// # Errors
+/// If the sizes differ.
+pub fn rows<'a, T: Stored>(
+    context: &Context,
+    x: impl Into<Mat<'a, T>>,
+    y: impl Into<Mat<'a, T>>,
+    z: &mut [f32],
+) -> Result<(), Error> {
+    let (x, y) = (x.into(), y.into());
+    let request = Request::rows(&ENTRY, T::DTYPE, (x.rows, x.cols));
+    request.run(context, &[x.into(), y.into()], &mut [z.into()])
 }

@@ -1,11 +1,12 @@
 //! Known answers, edges, threads and refusals of the product of two vectors.
 
 use super::{ENTRY, dot};
+use crate::Context;
 use crate::blocks::row::trial::{self, Setup};
 use proofmark_contract::{Filling, Values, Want, check_case};
 use proofmark_schema::{Case, Isa};
 use proofmark_simd::available;
-use proofmark_tensor::{Fill, Pool, bf16};
+use proofmark_tensor::{Fill, bf16};
 
 fn case(text: &str) -> Case {
     text.parse().unwrap()
@@ -43,9 +44,9 @@ fn threads_do_not_change_a_bit() {
 
 #[test]
 fn the_library_function_refuses_misfits_and_takes_nothing() {
-    let pool = Pool::new(2);
+    let (context, two) = (Context::serial(), Context::with_threads(2).unwrap());
     let ones = vec![bf16::ONE; 100_000];
-    assert_eq!(dot(&ones, &ones, &pool, 2).unwrap(), 100_000.0);
-    assert_eq!(dot::<f32>(&[], &[], &pool, 1).unwrap(), 0.0);
-    assert!(dot(&[1.0f32], &[1.0, 2.0], &pool, 1).is_err());
+    assert_eq!(dot(&two, &ones, &ones).unwrap(), 100_000.0);
+    assert_eq!(dot::<f32>(&context, &[], &[]).unwrap(), 0.0);
+    assert!(dot(&context, &[1.0f32], &[1.0, 2.0]).is_err());
 }

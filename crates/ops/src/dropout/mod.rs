@@ -27,10 +27,8 @@ mod oracle;
 mod tests;
 
 use crate::blocks::stored::Stored;
-use crate::library::{self, LibraryError};
+use crate::library::{Context, Error, Given, Mat, MatMut, Request};
 use proofmark_contract::Entry;
-use proofmark_schema::{AttrValue, Case};
-use proofmark_tensor::Pool;
 
 /// The op with everything that belongs to it.
 pub static ENTRY: Entry = Entry {
@@ -40,34 +38,29 @@ pub static ENTRY: Entry = Entry {
     suite: include_str!("suite.toml"),
 };
 
-/// Drops the part `p` of `x` on the way to `y`, at places that `seed` alone decides. Uses up to
-/// `threads` threads of `pool`.
+/// Sets each element of `x` to 0 with probability `p`, divides the others by `1 - p`, and writes
+/// them to `y`. The seed alone decides which.
 ///
 /// ```
-/// use proofmark_ops::dropout::dropout;
-/// use proofmark_tensor::Pool;
+/// use proofmark_ops::{Context, dropout::dropout};
 ///
-/// let (x, mut y) = ([1.0f32; 8], [0.0; 8]);
-/// dropout(&x, &mut y, 0.5, 7, &Pool::serial(), 1)?;
+/// let (x, mut y) = ([1.0f32; 8], [0.0f32; 8]);
+/// dropout(&Context::serial(), &x, 0.5, 7, &mut y)?;
 /// assert!(y.iter().all(|&y| y == 0.0 || y == 2.0));
-/// # Ok::<(), proofmark_ops::library::LibraryError>(())
+/// # Ok::<(), proofmark_ops::Error>(())
 /// ```
 ///
 /// # Errors
-/// If `y` is not as long as `x`, or `p` is not from 0 to 1.
-pub fn dropout<T: Stored>(
-    x: &[T],
-    y: &mut [T],
+/// If the sizes differ, or `p` is not from 0 to 1.
+pub fn dropout<'a, T: Stored>(
+    context: &Context,
+    x: impl Into<Mat<'a, T>>,
     p: f64,
     seed: i64,
-    pool: &Pool,
-    threads: usize,
-) -> Result<(), LibraryError> {
-    let case = Case::new("dropout", T::DTYPE)
-        .axis("b", 1)
-        .axis("s", 1)
-        .axis("d", x.len() as u64)
-        .attr("p", AttrValue::Real(p))
-        .attr("seed", AttrValue::Int(seed));
-    library::run(&ENTRY, &case, &[x.into()], &mut [y.into()], pool, threads)
+    y: impl Into<MatMut<'a, T>>,
+) -> Result<(), Error> {
+    let (x, y) = (x.into(), y.into());
+    let request = Request::rows(&ENTRY, T::DTYPE, (x.rows, x.cols));
+    let request = request.attr("p", Given::Real(p)).attr("seed", Given::Int(seed));
+    request.run(context, &[x.into()], &mut [y.into()])
 }

@@ -1,13 +1,15 @@
 //! The mask: its words, its rate, its independence; edges, threads and refusals of dropout.
 
 use super::{ENTRY, dropout};
+use crate::Context;
 use crate::blocks::row::trial;
-use proofmark_tensor::{Pool, bf16, philox4x32};
+use proofmark_tensor::{bf16, philox4x32};
 
 /// The mask of ones.
 fn mask(count: usize, p: f64, seed: i64) -> Vec<bool> {
     let mut y = vec![0.0f32; count];
-    dropout(&vec![1.0; count], &mut y, p, seed, &Pool::new(2), 2).unwrap();
+    let context = Context::with_threads(2).unwrap();
+    dropout(&context, &vec![1.0; count], p, seed, &mut y).unwrap();
     y.iter().map(|&y| y != 0.0).collect()
 }
 
@@ -63,10 +65,10 @@ fn neighbours_rows_and_seeds_are_independent() {
 #[test]
 fn nothing_or_everything_is_dropped_at_the_ends() {
     let x = [1.5f32, f32::NAN, -0.0, f32::INFINITY, 3e-45];
-    let (pool, mut y) = (Pool::serial(), [7.0f32; 5]);
-    dropout(&x, &mut y, 0.0, 9, &pool, 1).unwrap();
+    let (context, mut y) = (Context::serial(), [7.0f32; 5]);
+    dropout(&context, &x, 0.0, 9, &mut y).unwrap();
     assert_eq!(y.map(f32::to_bits), x.map(f32::to_bits));
-    dropout(&x, &mut y, 1.0, 9, &pool, 1).unwrap();
+    dropout(&context, &x, 1.0, 9, &mut y).unwrap();
     assert_eq!(y.map(f32::to_bits), [0; 5]);
 }
 
@@ -78,8 +80,9 @@ fn threads_do_not_change_a_bit() {
 
 #[test]
 fn the_library_function_refuses_misfits() {
-    let (pool, x, mut y) = (Pool::serial(), [bf16::ONE; 4], [bf16::ZERO; 4]);
-    dropout::<bf16>(&[], &mut [], 0.1, 0, &pool, 1).unwrap();
-    assert!(dropout(&x, &mut y[..3], 0.1, 0, &pool, 1).is_err(), "y is shorter than x");
-    assert!(dropout(&x, &mut y, 1.5, 0, &pool, 1).is_err(), "p is no probability");
+    let (context, x, mut y) = (Context::serial(), [bf16::ONE; 4], [bf16::ZERO; 4]);
+    let mut nothing = [bf16::ZERO; 0];
+    dropout(&context, &[], 0.1, 0, &mut nothing).unwrap();
+    assert!(dropout(&context, &x, 0.1, 0, &mut y[..3]).is_err(), "y is shorter than x");
+    assert!(dropout(&context, &x, 1.5, 0, &mut y).is_err(), "p is no probability");
 }

@@ -2,7 +2,7 @@
 
 use crate::blocks::row::trial::{self, Setup};
 use crate::elementwise::{ADD, add};
-use crate::library::LibraryError;
+use crate::library::{Context, Error};
 use proofmark_contract::{Kernel, Observed, Signature, Values, Want, check_case};
 use proofmark_schema::{AttrValue, Case, DType, Isa, Reproducibility};
 use proofmark_tensor::{mix, round_to};
@@ -277,7 +277,9 @@ fn operands_and_work_follow_the_variant() {
 
 #[test]
 fn the_public_function_refuses_operands_of_other_lengths() {
-    let result = add(&[1.0, 2.0], &[1.0], &mut [0.0, 0.0]);
-    assert!(matches!(result, Err(LibraryError::Operand { name: "b", got: 1, need: 2, .. })));
-    assert!(add(&[], &[], &mut []).is_ok());
+    let context = Context::serial();
+    let result = add(&context, &[1.0f32, 2.0], &[1.0], &mut [0.0, 0.0]);
+    let is_named = matches!(result, Err(Error::Shape { name: "b", got: (1, 1), need: (1, 2) }));
+    assert!(is_named, "{result:?}");
+    assert!(add::<f32>(&context, &[], &[], &mut []).is_ok());
 }

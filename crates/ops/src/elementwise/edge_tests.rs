@@ -1,8 +1,9 @@
 //! Values by hand: the oracle's, and each member's edges to the bit in every kernel.
 
-use super::tests::{DTYPES, operands, with_every_kernel};
+use super::tests::{DTYPES, operands, row, with_every_kernel};
 use super::*;
 use proofmark_contract::{Values, Want, check_case};
+use proofmark_schema::{Case, DType};
 
 const INF: f64 = f64::INFINITY;
 const NAN: f64 = f64::NAN;

@@ -51,12 +51,10 @@ mod oracle;
 mod tests;
 
 use crate::blocks::stored::Stored;
-use crate::library::{self, LibraryError, Slice};
+use crate::library::{Context, Error, Given, Mat, MatMut, Request};
 use kernels::{Parallel, Scalar, Vector};
 use members::Member;
 use proofmark_contract::{Entry, Kernel};
-use proofmark_schema::{AttrValue, Case, DType};
-use proofmark_tensor::Pool;
 
 /// The members, each with everything that belongs to it.
 macro_rules! entries {
@@ -102,141 +100,163 @@ const fn entry<M: Member<N>, const N: usize>() -> Entry {
     }
 }
 
-/// Writes `a + b` to `c`, element by element.
-///
-/// ```
-/// use proofmark_ops::elementwise::add;
-///
-/// let mut c = [0.0; 3];
-/// add(&[1.0, 2.0, -0.0], &[0.5, f32::INFINITY, -0.0], &mut c)?;
-/// assert_eq!(c, [1.5, f32::INFINITY, 0.0]);
-/// assert!(c[2].is_sign_negative());
-/// # Ok::<(), proofmark_ops::library::LibraryError>(())
-/// ```
-///
-/// # Errors
-/// If the lengths differ.
-pub fn add(a: &[f32], b: &[f32], c: &mut [f32]) -> Result<(), LibraryError> {
-    binary(&ADD, a, b, c, &Pool::serial(), 1)
+macro_rules! doors {
+    ($($(#[$doc:meta])* $name:ident($($input:ident),+): $entry:ident;)*) => {
+        $(
+            $(#[$doc])*
+            ///
+            /// # Errors
+            /// If the sizes differ.
+            pub fn $name<'a, T: Stored>(
+                context: &Context,
+                $($input: impl Into<Mat<'a, T>>,)+
+                out: impl Into<MatMut<'a, T>>,
+            ) -> Result<(), Error> {
+                apply(&$entry, context, [$($input.into()),+], out.into())
+            }
+        )*
+    };
 }
 
-/// Writes `alpha · x + y` to `z`, with up to `threads` threads of `pool`.
+doors! {
+    /// Writes `a + b` to `out`.
+    ///
+    /// ```
+    /// use proofmark_ops::{Context, elementwise::add};
+    ///
+    /// let mut c = [0.0f32; 3];
+    /// add(&Context::serial(), &[1.0, 2.0, -0.0], &[0.5, f32::INFINITY, -0.0], &mut c)?;
+    /// assert_eq!(c, [1.5, f32::INFINITY, 0.0]);
+    /// assert!(c[2].is_sign_negative());
+    /// # Ok::<(), proofmark_ops::Error>(())
+    /// ```
+    add(a, b): ADD;
+    /// Writes `a - b` to `out`.
+    sub(a, b): SUB;
+    /// Writes `a * b` to `out`.
+    mul(a, b): MUL;
+    /// Writes `a / b` to `out`.
+    div(a, b): DIV;
+    /// Writes `exp(x)` to `out`.
+    exp(x): EXP;
+    /// Writes the hyperbolic tangent of `x` to `out`.
+    tanh(x): TANH;
+    /// Writes `1 / (1 + exp(-x))` to `out`.
+    sigmoid(x): SIGMOID;
+    /// Writes `x` where it is positive, else 0, to `out`.
+    relu(x): RELU;
+    /// Writes `x` times the normal distribution function of `x` to `out`.
+    ///
+    /// ```
+    /// use proofmark_ops::{Context, elementwise::gelu};
+    ///
+    /// let mut y = [0.0f32; 2];
+    /// gelu(&Context::serial(), &[1.0, -10.0], &mut y)?;
+    /// assert!((y[0] - 0.841_344_75).abs() < 1e-6);
+    /// // The tail is relatively exact.
+    /// assert!((y[1] / -7.619_853e-23 - 1.0).abs() < 1e-6);
+    /// # Ok::<(), proofmark_ops::Error>(())
+    /// ```
+    gelu(x): GELU;
+    /// Writes the approximation of [`gelu`] by a hyperbolic tangent to `out`.
+    gelu_tanh(x): GELU_TANH;
+    /// Writes the approximation of [`gelu`] by a sigmoid to `out`.
+    gelu_quick(x): GELU_QUICK;
+    /// Writes `x * sigmoid(x)` to `out`.
+    silu(x): SILU;
+    /// Writes `silu(gate) * up` to `out`.
+    ///
+    /// ```
+    /// use proofmark_ops::{Context, elementwise::swiglu};
+    ///
+    /// let mut y = [0.0f32; 2];
+    /// swiglu(&Context::serial(), &[0.0, 100.0], &[3.0, 3.0], &mut y)?;
+    /// assert_eq!(y, [0.0, 300.0]);
+    /// # Ok::<(), proofmark_ops::Error>(())
+    /// ```
+    swiglu(gate, up): SWIGLU;
+    /// Writes `gelu(gate) * up` to `out`.
+    geglu(gate, up): GEGLU;
+}
+
+/// The same ops with their first operand as the output too.
+pub mod in_place {
+    use super::{ADD, DIV, EXP, GEGLU, GELU, GELU_QUICK, GELU_TANH, MUL};
+    use super::{Context, Error, Given, Mat, MatMut, Request, Stored};
+    use super::{RELU, SIGMOID, SILU, SUB, SWIGLU, TANH};
+
+    macro_rules! doors {
+        ($($name:ident($($more:ident)?): $entry:ident;)*) => {
+            $(
+                #[doc = concat!("[`", stringify!($name), "`](super::", stringify!($name), "()), ")]
+                /// written to its first operand.
+                ///
+                /// # Errors
+                /// If the sizes differ.
+                pub fn $name<'a, T: Stored>(
+                    context: &Context,
+                    x: impl Into<MatMut<'a, T>>,
+                    $($more: impl Into<Mat<'a, T>>,)?
+                ) -> Result<(), Error> {
+                    let x = x.into();
+                    let request = Request::rows(&$entry, T::DTYPE, (x.rows, x.cols));
+                    let request = request.attr("inplace", Given::Flag(true));
+                    request.run(context, &[$($more.into().into())?], &mut [x.into()])
+                }
+            )*
+        };
+    }
+
+    doors! {
+        add(b): ADD;
+        sub(b): SUB;
+        mul(b): MUL;
+        div(b): DIV;
+        exp(): EXP;
+        tanh(): TANH;
+        sigmoid(): SIGMOID;
+        relu(): RELU;
+        gelu(): GELU;
+        gelu_tanh(): GELU_TANH;
+        gelu_quick(): GELU_QUICK;
+        silu(): SILU;
+        swiglu(up): SWIGLU;
+        geglu(up): GEGLU;
+    }
+}
+
+/// Writes `alpha * x + y` to `z`.
 ///
 /// ```
-/// use proofmark_ops::elementwise::axpy;
-/// use proofmark_tensor::Pool;
+/// use proofmark_ops::{Context, elementwise::axpy};
 ///
 /// let mut z = [0.0f32; 2];
-/// axpy(-0.5, &[4.0, 6.0], &[1.0, 10.0], &mut z, &Pool::serial(), 1)?;
+/// axpy(&Context::serial(), -0.5, &[4.0, 6.0], &[1.0, 10.0], &mut z)?;
 /// assert_eq!(z, [-1.0, 7.0]);
-/// # Ok::<(), proofmark_ops::library::LibraryError>(())
+/// # Ok::<(), proofmark_ops::Error>(())
 /// ```
 ///
 /// # Errors
-/// If the lengths differ, or `alpha` is beyond ±1000.
-pub fn axpy<T: Stored>(
+/// If the sizes differ, or `alpha` is beyond ±1000.
+pub fn axpy<'a, T: Stored>(
+    context: &Context,
     alpha: f32,
-    x: &[T],
-    y: &[T],
-    z: &mut [T],
-    pool: &Pool,
-    threads: usize,
-) -> Result<(), LibraryError> {
-    let alpha = AttrValue::Real(f64::from(alpha));
-    let case = row("axpy", T::DTYPE, x.len()).attr("alpha", alpha);
-    library::run(&AXPY, &case, &[x.into(), y.into()], &mut [z.into()], pool, threads)
+    x: impl Into<Mat<'a, T>>,
+    y: impl Into<Mat<'a, T>>,
+    z: impl Into<MatMut<'a, T>>,
+) -> Result<(), Error> {
+    let (x, y, z) = (x.into(), y.into(), z.into());
+    let request = Request::rows(&AXPY, T::DTYPE, (x.rows, x.cols));
+    let request = request.attr("alpha", Given::Real(f64::from(alpha)));
+    request.run(context, &[x.into(), y.into()], &mut [z.into()])
 }
 
-/// Applies one of this module's members of two operands to slices, with up to `threads` threads of
-/// `pool`.
-///
-/// ```
-/// use proofmark_ops::elementwise::{SWIGLU, binary};
-/// use proofmark_tensor::Pool;
-///
-/// let mut y = [0.0f32; 2];
-/// binary(&SWIGLU, &[0.0, 100.0], &[3.0, 3.0], &mut y, &Pool::serial(), 1)?;
-/// assert_eq!(y, [0.0, 300.0]);
-/// # Ok::<(), proofmark_ops::library::LibraryError>(())
-/// ```
-///
-/// # Errors
-/// If the lengths differ, or the entry is not a member of two operands.
-pub fn binary<T: Stored>(
-    member: &Entry,
-    a: &[T],
-    b: &[T],
-    c: &mut [T],
-    pool: &Pool,
-    threads: usize,
-) -> Result<(), LibraryError> {
-    apply(member, &[a.into(), b.into()], c, pool, threads)
-}
-
-/// Applies one of this module's members of one operand to a slice, with up to `threads` threads of
-/// `pool`.
-///
-/// ```
-/// use proofmark_ops::elementwise::{GELU, unary};
-/// use proofmark_tensor::Pool;
-///
-/// let mut y = [0.0f32; 2];
-/// unary(&GELU, &[1.0, -10.0], &mut y, &Pool::serial(), 1)?;
-/// assert!((y[0] - 0.841_344_75).abs() < 1e-6);
-/// // The tail is relatively exact.
-/// assert!((y[1] / -7.619_853e-23 - 1.0).abs() < 1e-6);
-/// # Ok::<(), proofmark_ops::library::LibraryError>(())
-/// ```
-///
-/// # Errors
-/// If the lengths differ, or the entry is not a member of one operand.
-pub fn unary<T: Stored>(
-    member: &Entry,
-    x: &[T],
-    y: &mut [T],
-    pool: &Pool,
-    threads: usize,
-) -> Result<(), LibraryError> {
-    apply(member, &[x.into()], y, pool, threads)
-}
-
-/// Writes `x·σ(x)` to `y`, with up to `threads` threads of `pool`.
-///
-/// ```
-/// use proofmark_ops::elementwise::silu;
-/// use proofmark_tensor::Pool;
-///
-/// let mut y = [0.0f32; 3];
-/// silu(&[0.0, 3f32.ln(), -3f32.ln()], &mut y, &Pool::serial(), 1)?;
-/// // σ(ln 3) is 3/4 and σ(−ln 3) is 1/4.
-/// assert_eq!(y[0], 0.0);
-/// assert!((y[1] - 0.75 * 3f32.ln()).abs() < 1e-6);
-/// assert!((y[2] + 0.25 * 3f32.ln()).abs() < 1e-6);
-/// # Ok::<(), proofmark_ops::library::LibraryError>(())
-/// ```
-///
-/// # Errors
-/// If `y` is not as long as `x`.
-pub fn silu<T: Stored>(
-    x: &[T],
-    y: &mut [T],
-    pool: &Pool,
-    threads: usize,
-) -> Result<(), LibraryError> {
-    unary(&SILU, x, y, pool, threads)
-}
-
-fn apply<T: Stored>(
-    member: &Entry,
-    operands: &[Slice<'_>],
-    output: &mut [T],
-    pool: &Pool,
-    threads: usize,
-) -> Result<(), LibraryError> {
-    let case = row(member.op.name(), T::DTYPE, operands[0].len());
-    library::run(member, &case, operands, &mut [output.into()], pool, threads)
-}
-
-fn row(op: &str, dtype: DType, length: usize) -> Case {
-    Case::new(op, dtype).axis("b", 1).axis("s", 1).axis("d", length as u64)
+fn apply<T: Stored, const N: usize>(
+    entry: &'static Entry,
+    context: &Context,
+    inputs: [Mat<'_, T>; N],
+    out: MatMut<'_, T>,
+) -> Result<(), Error> {
+    let request = Request::rows(entry, T::DTYPE, (out.rows, out.cols));
+    request.run(context, &inputs.map(Into::into), &mut [out.into()])
 }

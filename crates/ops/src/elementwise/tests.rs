@@ -3,11 +3,16 @@
 use super::*;
 use crate::blocks::row::trial::{self, Setup};
 use proofmark_contract::{Filling, Values, check_case};
-use proofmark_schema::Isa;
+use proofmark_schema::{Case, DType, Isa};
 use proofmark_simd::available;
 use proofmark_tensor::{Fill, bf16, f16};
 
 pub(super) const DTYPES: [DType; 3] = [DType::F32, DType::Bf16, DType::F16];
+
+/// A case of one row.
+pub(super) fn row(op: &str, dtype: DType, length: usize) -> Case {
+    Case::new(op, dtype).axis("b", 1).axis("s", 1).axis("d", length as u64)
+}
 
 /// The same tests for each member, so that a failure names it.
 macro_rules! members {
@@ -142,21 +147,27 @@ fn the_list_of_ops_has_every_member_with_its_edges() {
 
 #[test]
 fn functions_on_slices_take_every_element_type_and_refuse_misfits() {
-    let pool = Pool::new(2);
+    let (context, two) = (Context::serial(), Context::with_threads(2).unwrap());
     let x: Vec<f32> = (0..10_000).map(|i| (i - 5000) as f32 / 256.0).collect();
     let (mut alone, mut shared) = (vec![0.0; x.len()], vec![0.0; x.len()]);
-    silu(&x, &mut alone, &pool, 1).unwrap();
-    silu(&x, &mut shared, &pool, 2).unwrap();
+    silu(&context, &x, &mut alone).unwrap();
+    silu(&two, &x, &mut shared).unwrap();
     assert_eq!(alone, shared);
     assert!((alone[5256] - 0.731_058_6).abs() < 1e-6, "σ(1) is 0.7310586");
     let mut halves = [f16::ONE; 2];
-    silu(&[f16::from_f32(1.0), f16::from_f32(-1.0)], &mut halves, &pool, 1).unwrap();
+    silu(&context, &[f16::from_f32(1.0), f16::from_f32(-1.0)], &mut halves).unwrap();
     assert_eq!(
         halves.map(f16::to_f32),
         [0.731_058_6, -0.268_941_4].map(|y| f16::from_f32(y).to_f32())
     );
-    assert!(silu(&x, &mut alone[1..], &pool, 1).is_err(), "y is shorter than x");
-    unary::<bf16>(&TANH, &[], &mut [], &pool, 2).unwrap();
-    assert!(unary(&MUL, &x, &mut alone, &pool, 1).is_err(), "a product has two operands");
-    assert!(axpy(1e6, &x, &x, &mut alone, &pool, 1).is_err(), "beyond the factor's range");
+    assert!(silu(&context, &x, &mut alone[1..]).is_err(), "y is shorter than x");
+    let (mut own, mut product) = (x.clone(), x.clone());
+    in_place::silu(&context, &mut own).unwrap();
+    silu(&context, &x, &mut alone).unwrap();
+    assert_eq!(own, alone);
+    in_place::mul(&context, &mut product, &x).unwrap();
+    assert_eq!(product[0], x[0] * x[0]);
+    let mut nothing = [bf16::ZERO; 0];
+    tanh(&two, &[], &mut nothing).unwrap();
+    assert!(axpy(&context, 1e6, &x, &x, &mut alone).is_err(), "beyond the factor's range");
 }

@@ -31,11 +31,9 @@ mod oracle;
 #[cfg(test)]
 mod tests;
 
-use crate::library::{LibraryError, Planned};
+use crate::library::{Context, Error, Given, Request};
 use proofmark_contract::Entry;
-use proofmark_schema::{AttrValue, Case, DType};
-use proofmark_tensor::Pool;
-use std::collections::{HashMap, hash_map};
+use proofmark_schema::DType;
 
 /// The op with everything that belongs to it.
 pub static ENTRY: Entry = Entry {
@@ -58,66 +56,45 @@ pub enum Transform {
     ToReal,
 }
 
-impl Transform {
-    fn case(self, [batch, x, y, z]: [usize; 4]) -> Case {
-        let case = Case::new("fft", DType::F32)
-            .axis("b", batch as u64)
-            .axis("x", x as u64)
-            .axis("y", y as u64)
-            .axis("z", z as u64);
-        let (name, word) = match self {
-            Transform::Forward => return case,
-            Transform::Inverse => ("direction", "inverse"),
-            Transform::FromReal => ("kind", "r2c"),
-            Transform::ToReal => ("kind", "c2r"),
-        };
-        case.attr(name, AttrValue::Word(word.to_owned()))
-    }
-}
-
-/// Plans that were made, kept for the next call of the same kind.
+/// Transforms `x` into `y`. The sizes are the number of transforms and the points along x, y and z.
+/// A complex number is two elements. The first call of a thread with given sizes makes the plan,
+/// and later ones use it.
 ///
 /// ```
-/// use proofmark_ops::fft::{Plans, Transform};
-/// use proofmark_tensor::Pool;
+/// use proofmark_ops::fft::{Transform, fft};
+/// use proofmark_ops::Context;
 ///
-/// let mut plans = Plans::default();
 /// // 1, i, -1, -i: all of it at one frequency.
 /// let x = [1.0f32, 0.0, 0.0, 1.0, -1.0, 0.0, 0.0, -1.0];
 /// let (mut y, mut back) = ([0.0f32; 8], [0.0f32; 8]);
-/// plans.run(Transform::Forward, [1, 1, 1, 4], &x, &mut y, &Pool::serial(), 1)?;
+/// let context = Context::serial();
+/// fft(&context, Transform::Forward, [1, 1, 1, 4], &x, &mut y)?;
 /// assert_eq!(y, [0.0, 0.0, 4.0, 0.0, 0.0, 0.0, 0.0, 0.0]);
-/// plans.run(Transform::Inverse, [1, 1, 1, 4], &y, &mut back, &Pool::serial(), 1)?;
+/// fft(&context, Transform::Inverse, [1, 1, 1, 4], &y, &mut back)?;
 /// assert_eq!(back, x);
-/// # Ok::<(), proofmark_ops::library::LibraryError>(())
+/// # Ok::<(), proofmark_ops::Error>(())
 /// ```
-#[derive(Debug, Default)]
-pub struct Plans {
-    made: HashMap<(Transform, [usize; 4], usize), Planned>,
-}
-
-impl Plans {
-    /// Transforms `x` into `y`. The shape is the number of transforms and the points along x, y
-    /// and z, the fastest; complex numbers are pairs. Uses up to `threads` threads of `pool`.
-    ///
-    /// # Errors
-    /// If a slice has not the shape's length, or an axis has no point.
-    pub fn run(
-        &mut self,
-        transform: Transform,
-        shape: [usize; 4],
-        x: &[f32],
-        y: &mut [f32],
-        pool: &Pool,
-        threads: usize,
-    ) -> Result<(), LibraryError> {
-        let key = (transform, shape, threads);
-        let planned = match self.made.entry(key) {
-            hash_map::Entry::Occupied(known) => known.into_mut(),
-            hash_map::Entry::Vacant(place) => {
-                place.insert(Planned::new(&ENTRY, transform.case(shape), pool, threads)?)
-            }
-        };
-        planned.run(&[x.into()], &mut [y.into()], pool)
-    }
+///
+/// # Errors
+/// If the lengths do not fit the sizes.
+pub fn fft(
+    context: &Context,
+    transform: Transform,
+    [batch, x_points, y_points, z_points]: [usize; 4],
+    x: &[f32],
+    y: &mut [f32],
+) -> Result<(), Error> {
+    let request = Request::new(&ENTRY, DType::F32)
+        .axis("b", batch)
+        .axis("x", x_points)
+        .axis("y", y_points)
+        .axis("z", z_points)
+        .prepared();
+    let request = match transform {
+        Transform::Forward => request,
+        Transform::Inverse => request.attr("direction", Given::Word("inverse")),
+        Transform::FromReal => request.attr("kind", Given::Word("r2c")),
+        Transform::ToReal => request.attr("kind", Given::Word("c2r")),
+    };
+    request.run(context, &[x.into()], &mut [y.into()])
 }

@@ -1,10 +1,10 @@
 //! Known answers, ways there and back, threads and refusals of the Fourier transform.
 
-use super::{ENTRY, Plans, Transform};
+use super::{ENTRY, Transform, fft};
+use crate::Context;
 use crate::blocks::row::trial;
 use proofmark_contract::{Values, Want};
 use proofmark_schema::Case;
-use proofmark_tensor::Pool;
 
 fn oracle(case: &str, x: &[f64]) -> Vec<f64> {
     let case: Case = case.parse().unwrap();
@@ -58,29 +58,29 @@ fn threads_do_not_change_a_bit() {
 
 #[test]
 fn what_goes_there_comes_back() {
-    let (mut plans, pool) = (Plans::default(), Pool::serial());
+    let context = Context::serial();
     for shape in [[2, 1, 1, 37], [1, 3, 5, 8], [1, 1, 1, 1000], [2, 1, 4, 9], [1, 1, 34, 34]] {
         let points: usize = shape.iter().product();
         let bins = points / shape[3] * (shape[3] / 2 + 1);
         let x: Vec<f32> = (0..2 * points).map(|i| (i * i % 23) as f32 - 11.0).collect();
         let (mut y, mut back) = (vec![0.0; 2 * points], vec![0.0; 2 * points]);
-        plans.run(Transform::Forward, shape, &x, &mut y, &pool, 1).unwrap();
-        plans.run(Transform::Inverse, shape, &y, &mut back, &pool, 1).unwrap();
+        fft(&context, Transform::Forward, shape, &x, &mut y).unwrap();
+        fft(&context, Transform::Inverse, shape, &y, &mut back).unwrap();
         assert!(x.iter().zip(&back).all(|(a, b)| (a - b).abs() < 1e-4), "{shape:?}");
         let (x, y) = (&x[..points], &mut y[..2 * bins]);
-        plans.run(Transform::FromReal, shape, x, y, &pool, 1).unwrap();
-        plans.run(Transform::ToReal, shape, y, &mut back[..points], &pool, 1).unwrap();
+        fft(&context, Transform::FromReal, shape, x, y).unwrap();
+        fft(&context, Transform::ToReal, shape, y, &mut back[..points]).unwrap();
         assert!(x.iter().zip(&back).all(|(a, b)| (a - b).abs() < 1e-4), "{shape:?} real");
     }
 }
 
 #[test]
 fn wrong_lengths_and_directions_are_refused() {
-    let (mut plans, pool) = (Plans::default(), Pool::serial());
+    let context = Context::serial();
     let mut y = [0.0; 8];
-    let short = plans.run(Transform::Forward, [1, 1, 1, 4], &[0.0; 7], &mut y, &pool, 1);
+    let short = fft(&context, Transform::Forward, [1, 1, 1, 4], &[0.0; 7], &mut y);
     assert!(short.is_err());
-    let none = plans.run(Transform::Forward, [1, 0, 1, 4], &[], &mut [], &pool, 1);
+    let none = fft(&context, Transform::Forward, [1, 0, 1, 4], &[], &mut []);
     assert!(none.is_err());
     let case: Case = "fft:f32[b=1,x=1,y=1,z=4;kind=r2c,direction=inverse]".parse().unwrap();
     assert!(ENTRY.op.signature(&case).is_err());

@@ -36,11 +36,9 @@ mod tests;
 
 use crate::blocks::row::RowKernel;
 use crate::blocks::stored::Stored;
-use crate::library::{self, LibraryError};
+use crate::library::{Context, Error, Given, Mat, MatMut, Request};
 use definition::LayerNorm;
 use proofmark_contract::Entry;
-use proofmark_schema::{AttrValue, Case};
-use proofmark_tensor::Pool;
 
 /// Layer normalisation with everything that belongs to it.
 pub static ENTRY: Entry = Entry {
@@ -50,38 +48,62 @@ pub static ENTRY: Entry = Entry {
     suite: include_str!("suite.toml"),
 };
 
-/// Normalises the rows of `x` into `y`, weighted by `gamma` and moved by `beta`; a row is as long
-/// as these. Uses up to `threads` threads of `pool`.
+/// What else it can do.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Options {
+    /// Added to the variance, from 0 to 1.
+    pub eps: f64,
+}
+
+impl Default for Options {
+    /// `eps` of 1e-5.
+    fn default() -> Options {
+        Options { eps: 1e-5 }
+    }
+}
+
+/// Writes the rows of `x` with mean 0 and variance 1, times `gamma` plus `beta`, to `y`.
 ///
 /// ```
-/// use proofmark_ops::layer_norm::layer_norm;
-/// use proofmark_tensor::Pool;
+/// use proofmark_ops::{Context, Mat, MatMut, layer_norm::Options};
 ///
 /// let x = [1001.0f32, 1003.0, 7.0, -7.0];
 /// let mut y = [0.0f32; 4];
-/// layer_norm(&x, [&[1.0, 10.0], &[0.0, 0.5]], &mut y, 0.0, &Pool::serial(), 1)?;
+/// let (x, out) = (Mat::new(&x, 2, 2), MatMut::new(&mut y, 2, 2));
+/// Options { eps: 0.0 }.run(&Context::serial(), x, &[1.0, 10.0], &[0.0, 0.5], out)?;
 /// // Both rows are one standard deviation on either side of their mean.
 /// assert_eq!(y, [-1.0, 10.5, 1.0, -9.5]);
-/// # Ok::<(), proofmark_ops::library::LibraryError>(())
+/// # Ok::<(), proofmark_ops::Error>(())
 /// ```
 ///
 /// # Errors
-/// If `y` is not as long as `x`, `x` is not a whole number of rows, `beta` is not as long as
-/// `gamma`, or `eps` is not from 0 to 1.
-pub fn layer_norm<T: Stored>(
-    x: &[T],
-    [gamma, beta]: [&[T]; 2],
-    y: &mut [T],
-    eps: f64,
-    pool: &Pool,
-    threads: usize,
-) -> Result<(), LibraryError> {
-    let rows = x.len().checked_div(gamma.len()).unwrap_or(0);
-    let case = Case::new("layer_norm", T::DTYPE)
-        .axis("b", 1)
-        .axis("s", rows as u64)
-        .axis("d", gamma.len() as u64)
-        .attr("eps", AttrValue::Real(eps));
-    let inputs = [x.into(), gamma.into(), beta.into()];
-    library::run(&ENTRY, &case, &inputs, &mut [y.into()], pool, threads)
+/// If the sizes differ.
+pub fn layer_norm<'a, T: Stored>(
+    context: &Context,
+    x: impl Into<Mat<'a, T>>,
+    gamma: &[T],
+    beta: &[T],
+    y: impl Into<MatMut<'a, T>>,
+) -> Result<(), Error> {
+    Options::default().run(context, x, gamma, beta, y)
+}
+
+impl Options {
+    /// As [`layer_norm`], with these options.
+    ///
+    /// # Errors
+    /// As for [`layer_norm`], and if `eps` is not from 0 to 1.
+    pub fn run<'a, T: Stored>(
+        &self,
+        context: &Context,
+        x: impl Into<Mat<'a, T>>,
+        gamma: &[T],
+        beta: &[T],
+        y: impl Into<MatMut<'a, T>>,
+    ) -> Result<(), Error> {
+        let (x, y) = (x.into(), y.into());
+        let request = Request::rows(&ENTRY, T::DTYPE, (x.rows, x.cols));
+        let request = request.attr("eps", Given::Real(self.eps));
+        request.run(context, &[x.into(), gamma.into(), beta.into()], &mut [y.into()])
+    }
 }

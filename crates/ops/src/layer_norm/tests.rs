@@ -3,10 +3,11 @@
 use super::ENTRY;
 use super::definition::Problem;
 use super::oracle;
+use crate::Context;
 use crate::blocks::row::trial::{self, Setup};
 use proofmark_contract::{Values, Want};
 use proofmark_simd::available;
-use proofmark_tensor::{Pool, bf16};
+use proofmark_tensor::bf16;
 
 #[test]
 fn the_oracle_gives_values_computed_by_hand() {
@@ -53,14 +54,17 @@ fn threads_do_not_change_a_bit() {
 
 #[test]
 fn the_library_function_takes_16_bit_rows_and_refuses_misfits() {
-    let pool = Pool::serial();
+    let context = Context::serial();
+    let exact = super::Options { eps: 0.0 };
     let of = |values: [f32; 2]| values.map(bf16::from_f32);
     let (x, gamma, beta) = (of([9.0, 7.0]), of([2.0, 4.0]), of([0.0, 1.0]));
     let mut y = of([0.0, 0.0]);
-    super::layer_norm(&x, [&gamma, &beta], &mut y, 0.0, &pool, 1).unwrap();
+    exact.run(&context, &x, &gamma, &beta, &mut y).unwrap();
     assert_eq!(y, of([2.0, -3.0]));
-    let misfit = super::layer_norm(&x, [&gamma, &beta[..1]], &mut y, 0.0, &pool, 1);
+    let misfit = exact.run(&context, &x, &gamma, &beta[..1], &mut y);
     assert!(misfit.is_err(), "beta is shorter than gamma");
-    assert!(super::layer_norm(&x, [&gamma, &beta], &mut y, 2.0, &pool, 1).is_err(), "eps");
-    super::layer_norm::<f32>(&[], [&[], &[]], &mut [], 1e-6, &pool, 1).unwrap();
+    let beyond = super::Options { eps: 2.0 }.run(&context, &x, &gamma, &beta, &mut y);
+    assert!(beyond.is_err(), "eps");
+    let mut nothing = [0.0f32; 0];
+    super::layer_norm(&context, &[], &[], &[], &mut nothing).unwrap();
 }

@@ -31,10 +31,9 @@ mod oracle;
 mod tests;
 
 use crate::blocks::stored::Stored;
-use crate::library::{self, LibraryError};
+pub use crate::layer_norm::Options;
+use crate::library::{Context, Error, Given, Mat, MatMut, Request};
 use proofmark_contract::Entry;
-use proofmark_schema::{AttrValue, Case};
-use proofmark_tensor::Pool;
 
 /// The op with everything that belongs to it.
 pub static ENTRY: Entry = Entry {
@@ -44,37 +43,48 @@ pub static ENTRY: Entry = Entry {
     suite: include_str!("suite.toml"),
 };
 
-/// Writes the gradients by x, gamma and beta, in this order, from x, gamma and the gradient `dy` by
-/// the result; a row is as long as `gamma`. Uses up to `threads` threads of `pool`.
+/// The gradients with respect to the operands of a layer normalisation.
+#[derive(Debug)]
+pub struct Gradients<'a, T> {
+    /// With respect to the input.
+    pub x: MatMut<'a, T>,
+    /// With respect to the weight.
+    pub gamma: &'a mut [T],
+    /// With respect to the bias.
+    pub beta: &'a mut [T],
+}
+
+/// Writes the gradients with respect to `x`, `gamma` and `beta`, from `x`, `gamma` and the gradient
+/// `dy` with respect to the output.
 ///
 /// ```
-/// use proofmark_ops::layer_norm_grad::layer_norm_grad;
-/// use proofmark_tensor::Pool;
+/// use proofmark_ops::{Context, Mat, MatMut, layer_norm::Options};
+/// use proofmark_ops::layer_norm_grad::{Gradients, layer_norm_grad};
 ///
-/// let (mut dx, mut dgamma, mut dbeta) = ([0.0f32; 2], [0.0; 2], [0.0; 2]);
-/// let outputs = [&mut dx[..], &mut dgamma, &mut dbeta];
-/// layer_norm_grad([&[5.0, 9.0], &[1.0, 1.0], &[3.0, 4.0]], outputs, 0.0, &Pool::serial(), 1)?;
+/// let (x, dy) = ([5.0f32, 9.0], [3.0, 4.0]);
+/// let (mut dx, mut gamma, mut beta) = ([0.0f32; 2], [0.0; 2], [0.0; 2]);
+/// let into =
+///     Gradients { x: MatMut::from(&mut dx), gamma: &mut gamma, beta: &mut beta };
+/// let options = Options { eps: 0.0 };
+/// let context = Context::serial();
+/// layer_norm_grad(&options, &context, Mat::from(&x), &[1.0, 1.0], Mat::from(&dy), into)?;
 /// // A row of two is always normalised to -1 and 1: nothing moves it.
-/// assert_eq!((dx, dgamma, dbeta), ([0.0, 0.0], [-3.0, 4.0], [3.0, 4.0]));
-/// # Ok::<(), proofmark_ops::library::LibraryError>(())
+/// assert_eq!((dx, gamma, beta), ([0.0, 0.0], [-3.0, 4.0], [3.0, 4.0]));
+/// # Ok::<(), proofmark_ops::Error>(())
 /// ```
 ///
 /// # Errors
-/// If lengths do not fit each other, or `eps` is not from 0 to 1.
+/// If the sizes differ, or `eps` is not from 0 to 1.
 pub fn layer_norm_grad<T: Stored>(
-    [x, gamma, dy]: [&[T]; 3],
-    [dx, dgamma, dbeta]: [&mut [T]; 3],
-    eps: f64,
-    pool: &Pool,
-    threads: usize,
-) -> Result<(), LibraryError> {
-    let rows = x.len().checked_div(gamma.len()).unwrap_or(0);
-    let case = Case::new("layer_norm_grad", T::DTYPE)
-        .axis("b", 1)
-        .axis("s", rows as u64)
-        .axis("d", gamma.len() as u64)
-        .attr("eps", AttrValue::Real(eps));
-    let inputs = [x.into(), gamma.into(), dy.into()];
-    let outputs = &mut [dx.into(), dgamma.into(), dbeta.into()];
-    library::run(&ENTRY, &case, &inputs, outputs, pool, threads)
+    options: &Options,
+    context: &Context,
+    x: Mat<'_, T>,
+    gamma: &[T],
+    dy: Mat<'_, T>,
+    into: Gradients<'_, T>,
+) -> Result<(), Error> {
+    let request = Request::rows(&ENTRY, T::DTYPE, (x.rows, x.cols));
+    let request = request.attr("eps", Given::Real(options.eps));
+    let outputs = &mut [into.x.into(), into.gamma.into(), into.beta.into()];
+    request.run(context, &[x.into(), gamma.into(), dy.into()], outputs)
 }

@@ -1,11 +1,13 @@
 //! Known answers, agreement with differences, threads and refusals of the gradient.
 
+use super::Gradients;
 use super::{ENTRY, layer_norm_grad};
 use crate::blocks::row::trial::{self, Setup};
-use crate::layer_norm::layer_norm;
+use crate::layer_norm::Options;
+use crate::{Context, Mat, MatMut};
 use proofmark_contract::{Values, Want};
 use proofmark_schema::Isa;
-use proofmark_tensor::{Pool, bf16};
+use proofmark_tensor::bf16;
 
 #[test]
 fn the_oracle_gives_values_computed_by_hand() {
@@ -22,18 +24,20 @@ fn the_oracle_gives_values_computed_by_hand() {
 
 #[test]
 fn gradients_are_what_small_changes_do_to_the_loss() {
-    let (pool, eps) = (Pool::serial(), 1e-3);
+    let (context, options) = (Context::serial(), Options { eps: 1e-3 });
     let x = [0.3f32, -1.0, 2.0, 0.5, 0.0, 1.0, 1.5, -2.0];
     let (gamma, beta) = ([1.0f32, -2.0, 0.5, 1.5], [0.0f32; 4]);
     let dy = [1.0f32, 2.0, -1.0, 0.5, 3.0, 0.0, -0.5, 1.0];
     let loss = |x: &[f32], gamma: &[f32], beta: &[f32]| -> f64 {
         let mut y = [0.0; 8];
-        layer_norm(x, [gamma, beta], &mut y, eps, &pool, 1).unwrap();
+        let (x, to) = (Mat::new(x, 2, 4), MatMut::new(&mut y, 2, 4));
+        options.run(&context, x, gamma, beta, to).unwrap();
         y.iter().zip(&dy).map(|(y, dy)| f64::from(y * dy)).sum()
     };
     let (mut dx, mut dgamma, mut dbeta) = ([0.0; 8], [0.0; 4], [0.0; 4]);
-    let outputs = [&mut dx[..], &mut dgamma, &mut dbeta];
-    layer_norm_grad([&x, &gamma, &dy], outputs, eps, &pool, 1).unwrap();
+    let into = Gradients { x: MatMut::new(&mut dx, 2, 4), gamma: &mut dgamma, beta: &mut dbeta };
+    let (rows, by) = (Mat::new(&x, 2, 4), Mat::new(&dy, 2, 4));
+    layer_norm_grad(&options, &context, rows, &gamma, by, into).unwrap();
     let moved = |values: &[f32], i: usize, step: f32| {
         let mut values = values.to_vec();
         values[i] += step;
@@ -72,13 +76,16 @@ fn threads_do_not_change_a_bit() {
 
 #[test]
 fn the_library_function_refuses_misfits() {
-    let (pool, x) = (Pool::serial(), [bf16::ONE; 4]);
+    let (context, x) = (Context::serial(), [bf16::ONE; 4]);
     let (mut dx, mut dgamma, mut dbeta) = ([bf16::ZERO; 4], [bf16::ONE; 2], [bf16::ZERO; 2]);
-    let outputs = [&mut dx[..], &mut dgamma, &mut dbeta];
-    layer_norm_grad([&x, &x[..2], &x], outputs, 1e-5, &pool, 1).unwrap();
+    let mut run = |eps: f64, dy: Mat<'_, bf16>, gamma: &mut [bf16], beta: &mut [bf16]| {
+        let into = Gradients { x: MatMut::new(&mut dx, 2, 2), gamma, beta };
+        layer_norm_grad(&Options { eps }, &context, Mat::new(&x, 2, 2), &x[..2], dy, into)
+    };
+    run(1e-5, Mat::new(&x, 2, 2), &mut dgamma, &mut dbeta).unwrap();
     assert_eq!((dgamma, dbeta), ([bf16::ZERO; 2], [bf16::from_f32(2.0); 2]));
-    let outputs = [&mut dx[..], &mut dgamma, &mut dbeta];
-    assert!(layer_norm_grad([&x, &x[..2], &x[..2]], outputs, 1e-5, &pool, 1).is_err(), "dy");
-    let outputs = [&mut dx[..], &mut dgamma, &mut dbeta];
-    assert!(layer_norm_grad([&x, &x[..2], &x], outputs, 2.0, &pool, 1).is_err(), "eps");
+    let short = run(1e-5, Mat::new(&x, 1, 2), &mut dgamma, &mut dbeta);
+    assert!(short.is_err(), "dy");
+    let beyond = run(2.0, Mat::new(&x, 2, 2), &mut dgamma, &mut dbeta);
+    assert!(beyond.is_err(), "eps");
 }

@@ -29,11 +29,9 @@ mod tests;
 
 use crate::blocks::row::RowKernel;
 use crate::blocks::stored::Stored;
-use crate::library::{self, LibraryError};
+use crate::library::{Context, Error, Mat, MatMut, Request};
 use definition::LogSoftmax;
 use proofmark_contract::Entry;
-use proofmark_schema::Case;
-use proofmark_tensor::Pool;
 
 /// The logarithm of softmax with everything that belongs to it.
 pub static ENTRY: Entry = Entry {
@@ -43,30 +41,26 @@ pub static ENTRY: Entry = Entry {
     suite: include_str!("suite.toml"),
 };
 
-/// Writes the logarithm of the softmax of each row of `length` elements of `x` to `y`, with up to
-/// `threads` threads of `pool`.
+/// Writes the logarithm of the softmax of each row of `x` to `y`.
 ///
 /// ```
-/// use proofmark_ops::log_softmax::log_softmax;
-/// use proofmark_tensor::Pool;
+/// use proofmark_ops::{Context, Mat, MatMut, log_softmax::log_softmax};
 ///
+/// let x = [1000.0f32, 1000.0, 0.0, -500.0];
 /// let mut y = [0.0f32; 4];
-/// log_softmax(&[1000.0f32, 1000.0, 0.0, -500.0], &mut y, 2, &Pool::serial(), 1)?;
+/// log_softmax(&Context::serial(), Mat::new(&x, 2, 2), MatMut::new(&mut y, 2, 2))?;
 /// assert_eq!(y, [-2f32.ln(), -2f32.ln(), 0.0, -500.0]);
-/// # Ok::<(), proofmark_ops::library::LibraryError>(())
+/// # Ok::<(), proofmark_ops::Error>(())
 /// ```
 ///
 /// # Errors
-/// If `y` is not as long as `x` or `x` is not a whole number of rows.
-pub fn log_softmax<T: Stored>(
-    x: &[T],
-    y: &mut [T],
-    length: usize,
-    pool: &Pool,
-    threads: usize,
-) -> Result<(), LibraryError> {
-    let rows = x.len().checked_div(length).unwrap_or(0) as u64;
-    let case = Case::new("log_softmax", T::DTYPE).axis("b", 1).axis("s", rows);
-    let case = case.axis("d", length as u64);
-    library::run(&ENTRY, &case, &[x.into()], &mut [y.into()], pool, threads)
+/// If the sizes differ.
+pub fn log_softmax<'a, T: Stored>(
+    context: &Context,
+    x: impl Into<Mat<'a, T>>,
+    y: impl Into<MatMut<'a, T>>,
+) -> Result<(), Error> {
+    let (x, y) = (x.into(), y.into());
+    let request = Request::rows(&ENTRY, T::DTYPE, (x.rows, x.cols));
+    request.run(context, &[x.into()], &mut [y.into()])
 }

@@ -2,9 +2,10 @@
 
 use super::{ENTRY, oracle};
 use crate::blocks::row::trial::{self, Setup};
+use crate::{Context, Mat, MatMut};
 use proofmark_contract::{Values, Want};
 use proofmark_simd::available;
-use proofmark_tensor::{Pool, bf16};
+use proofmark_tensor::bf16;
 
 #[test]
 fn the_oracle_gives_values_computed_by_hand() {
@@ -51,12 +52,13 @@ fn threads_do_not_change_a_bit() {
 
 #[test]
 fn the_library_function_takes_16_bit_rows_and_refuses_misfits() {
-    let pool = Pool::serial();
+    let context = Context::serial();
     let x = [3.0, 3.0, -80.0, 0.0].map(bf16::from_f32);
     let mut y = [bf16::ZERO; 4];
-    super::log_softmax(&x, &mut y, 2, &pool, 1).unwrap();
+    let x = Mat::new(&x, 2, 2);
+    super::log_softmax(&context, x, MatMut::new(&mut y, 2, 2)).unwrap();
     let half = bf16::from_f32(0.5f32.ln());
     assert_eq!(y, [half, half, bf16::from_f32(-80.0), bf16::ZERO]);
-    assert!(super::log_softmax(&x, &mut y, 3, &pool, 1).is_err(), "4 is no multiple of 3");
-    assert!(super::log_softmax(&x, &mut y[..2], 2, &pool, 1).is_err(), "y is shorter than x");
+    assert!(super::log_softmax(&context, x, MatMut::new(&mut y, 1, 4)).is_err(), "other rows");
+    assert!(super::log_softmax(&context, x, MatMut::new(&mut y, 1, 2)).is_err(), "fewer rows");
 }

@@ -3,6 +3,7 @@
 use super::definition::{Matmul, Shape};
 use super::{ENTRY, matmul, oracle};
 use crate::blocks::row::trial::{self, Setup};
+use crate::{Context, Mat, MatMut};
 use proofmark_contract::{Kernel, Op, Values, Want, check_case};
 use proofmark_schema::{Case, DType, Isa};
 
@@ -211,7 +212,10 @@ fn a_weight_is_packed_once_only_if_batches_share_it() {
 fn the_public_function_multiplies_and_refuses_wrong_lengths() {
     let (a, b) = ([1.0, 0.0, 2.0, -1.0, 3.0, 1.0], [3.0, 1.0, 2.0, 1.0, 1.0, 0.0]);
     let mut c = [0.0; 4];
-    matmul(&a, &b, &mut c, 2, 2, 3).unwrap();
+    let context = Context::serial();
+    let a = Mat::new(&a, 2, 3);
+    matmul(&context, a, Mat::new(&b, 3, 2), MatMut::new(&mut c, 2, 2)).unwrap();
     assert_eq!(c, [5.0, 1.0, 4.0, 2.0]);
-    assert!(matmul(&a, &b[..5], &mut c, 2, 2, 3).is_err());
+    let short = matmul(&context, a, Mat::new(&b[..5], 3, 2), MatMut::new(&mut c, 2, 2));
+    assert!(short.is_err());
 }

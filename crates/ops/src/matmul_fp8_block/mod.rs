@@ -31,10 +31,10 @@ mod oracle;
 #[cfg(test)]
 mod tests;
 
-use crate::library::{self, LibraryError};
+use crate::blocks::stored::Stored;
+use crate::library::{Context, Error, Given, Mat, MatMut, Request};
 use proofmark_contract::Entry;
-use proofmark_schema::{AttrValue, Case, DType};
-use proofmark_tensor::{F8E4m3, Pool, bf16};
+use proofmark_tensor::{F8E4m3, bf16};
 
 /// The op with everything that belongs to it.
 pub static ENTRY: Entry = Entry {
@@ -51,38 +51,65 @@ pub static ENTRY: Entry = Entry {
     suite: include_str!("suite.toml"),
 };
 
-/// `a · bᵀ` in blocks of 128 for bf16 activations `a` of `k` terms a row, which are quantised on
-/// the way, and e4m3 weights `b` with their scales.
+/// Weights in e4m3 with a scale for each square block.
+#[derive(Clone, Copy, Debug)]
+pub struct Weights<'a> {
+    /// A row for each column of the result.
+    pub codes: Mat<'a, F8E4m3>,
+    /// The scales of the first row of blocks, then those of the next.
+    pub scales: &'a [f32],
+    /// Rows and terms of a block: 128, 256 or 512.
+    pub block: usize,
+}
+
+impl Weights<'_> {
+    fn request<T: Stored>(&self, rows: usize, terms: usize) -> Request {
+        Request::new(&ENTRY, T::DTYPE)
+            .axis("m", rows)
+            .axis("n", self.codes.rows)
+            .axis("k", terms)
+            .attr("block", Given::Int(self.block as i64))
+    }
+}
+
+/// Writes `a · wᵀ` to `c`, which is f32 or bf16. The activations `a` are quantised on the way.
 ///
 /// ```
-/// use proofmark_ops::matmul_fp8_block::matmul_fp8_block;
-/// use proofmark_tensor::{F8E4m3, Overflow, Pool, bf16};
+/// use proofmark_ops::matmul_fp8_block::{Weights, matmul_fp8_block};
+/// use proofmark_ops::{Context, F8E4m3, Mat, MatMut, Overflow, bf16};
 ///
 /// let a = [bf16::from_f32(448.0), bf16::from_f32(-2.0)];
 /// let b = [1.0, 0.5].map(|value| F8E4m3::from_f32(value, Overflow::Saturate));
-/// let mut c = [0.0];
-/// matmul_fp8_block(&a, &b, &[2.0], &mut c, 2, &Pool::serial(), 1)?;
+/// let w = Weights { codes: Mat::from(&b), scales: &[2.0], block: 128 };
+/// let mut c = [0.0f32];
+/// matmul_fp8_block(&Context::serial(), Mat::from(&a), w, MatMut::from(&mut c))?;
 /// assert_eq!(c, [894.0]);
-/// # Ok::<(), proofmark_ops::library::LibraryError>(())
+/// # Ok::<(), proofmark_ops::Error>(())
 /// ```
 ///
 /// # Errors
-/// If lengths do not fit each other.
-pub fn matmul_fp8_block(
-    a: &[bf16],
-    b: &[F8E4m3],
-    scale_b: &[f32],
-    c: &mut [f32],
-    k: usize,
-    pool: &Pool,
-    threads: usize,
-) -> Result<(), LibraryError> {
-    let rows = |len: usize| len.checked_div(k).unwrap_or(0) as u64;
-    let case = Case::new("matmul_fp8_block", DType::F32)
-        .axis("m", rows(a.len()))
-        .axis("n", rows(b.len()))
-        .axis("k", k as u64)
-        .attr("activations", AttrValue::Word("quantised".to_owned()));
-    let inputs = [a.into(), b.into(), scale_b.into()];
-    library::run(&ENTRY, &case, &inputs, &mut [c.into()], pool, threads)
+/// If the sizes differ.
+pub fn matmul_fp8_block<T: Stored>(
+    context: &Context,
+    a: Mat<'_, bf16>,
+    w: Weights<'_>,
+    c: MatMut<'_, T>,
+) -> Result<(), Error> {
+    let request = w.request::<T>(a.rows, a.cols).attr("activations", Given::Word("quantised"));
+    request.run(context, &[a.into(), w.codes.into(), w.scales.into()], &mut [c.into()])
+}
+
+/// As [`matmul_fp8_block`], with activations that were quantised before: `scales` has one for each
+/// row and block of terms.
+///
+/// # Errors
+/// If the sizes differ.
+pub fn quantised<T: Stored>(
+    context: &Context,
+    (a, scales): (Mat<'_, F8E4m3>, &[f32]),
+    w: Weights<'_>,
+    c: MatMut<'_, T>,
+) -> Result<(), Error> {
+    let inputs = [a.into(), scales.into(), w.codes.into(), w.scales.into()];
+    w.request::<T>(a.rows, a.cols).run(context, &inputs, &mut [c.into()])
 }

@@ -4,10 +4,11 @@ use super::ENTRY;
 use super::definition::Problem;
 use super::oracle;
 use crate::blocks::row::trial::{self, Setup};
+use crate::{Context, Mat, MatMut};
 use proofmark_contract::{Filling, Values, Want, check_case};
 use proofmark_schema::{Case, Isa};
 use proofmark_simd::available;
-use proofmark_tensor::{F8E4m3, Fill, Pool, bf16};
+use proofmark_tensor::{F8E4m3, Fill, bf16};
 
 fn case(text: &str) -> Case {
     text.parse().unwrap()
@@ -72,11 +73,15 @@ fn a_block_that_is_not_finite_makes_its_row_nan_and_no_other() {
 
 #[test]
 fn the_library_function_refuses_misfits() {
-    let (pool, mut c) = (Pool::serial(), [0.0]);
+    let (context, mut c) = (Context::serial(), [0.0f32]);
     let (a, b) = ([bf16::ONE; 2], [F8E4m3(0x38); 2]);
-    super::matmul_fp8_block(&a, &b, &[1.0], &mut c, 2, &pool, 1).unwrap();
+    let run = |scales: &[f32], c: &mut [f32]| {
+        let w = super::Weights { codes: Mat::from(&b), scales, block: 128 };
+        super::matmul_fp8_block(&context, Mat::from(&a), w, MatMut::from(c))
+    };
+    run(&[1.0], &mut c).unwrap();
     assert_eq!(c, [2.0]);
-    assert!(super::matmul_fp8_block(&a, &b, &[], &mut c, 2, &pool, 1).is_err());
+    assert!(run(&[], &mut c).is_err());
     let odd = case("matmul_fp8_block:f32[m=1,n=1,k=64;block=200]");
     assert!(check_case(ENTRY.op, &odd).is_err());
     assert!(available(Isa::Scalar));

@@ -26,10 +26,9 @@ mod oracle;
 #[cfg(test)]
 mod tests;
 
-use crate::library::{self, LibraryError};
+use crate::library::{Context, Error, Given, Mat, MatMut, Request};
 use proofmark_contract::Entry;
-use proofmark_schema::{AttrValue, Case, DType};
-use proofmark_tensor::Pool;
+use proofmark_schema::DType;
 
 /// The product of bytes with everything that belongs to it.
 pub static ENTRY: Entry = Entry {
@@ -45,33 +44,45 @@ pub static ENTRY: Entry = Entry {
     suite: include_str!("suite.toml"),
 };
 
-/// The sums `a · bᵀ` of `m × k` by `n × k` bytes, with up to `threads` threads of `pool`.
+/// Writes the sums `a · bᵀ` to `c`.
 ///
 /// ```
-/// use proofmark_ops::matmul_int8::matmul_int8;
-/// use proofmark_tensor::Pool;
+/// use proofmark_ops::{Context, Mat, MatMut, matmul_int8::matmul_int8};
 ///
+/// let (a, b) = ([-128i8, 2], [-128i8, 1, 3, 127]);
 /// let mut c = [0; 2];
-/// matmul_int8(&[-128, 2], &[-128, 1, 3, 127], &mut c, 2, &Pool::serial(), 1)?;
+/// matmul_int8(&Context::serial(), Mat::from(&a), Mat::new(&b, 2, 2), MatMut::from(&mut c))?;
 /// assert_eq!(c, [16386, -130]);
-/// # Ok::<(), proofmark_ops::library::LibraryError>(())
+/// # Ok::<(), proofmark_ops::Error>(())
 /// ```
 ///
 /// # Errors
-/// If lengths do not fit each other, or `k` is too large.
+/// If the sizes differ, or a row is too long for sums of 32 bits.
 pub fn matmul_int8(
-    a: &[i8],
-    b: &[i8],
-    c: &mut [i32],
-    k: usize,
-    pool: &Pool,
-    threads: usize,
-) -> Result<(), LibraryError> {
-    let rows = |len: usize| len.checked_div(k).unwrap_or(0) as u64;
-    let case = Case::new("matmul_int8", DType::I8)
-        .axis("m", rows(a.len()))
-        .axis("n", rows(b.len()))
-        .axis("k", k as u64)
-        .attr("out", AttrValue::Word("i32".to_owned()));
-    library::run(&ENTRY, &case, &[a.into(), b.into()], &mut [c.into()], pool, threads)
+    context: &Context,
+    a: Mat<'_, i8>,
+    b: Mat<'_, i8>,
+    c: MatMut<'_, i32>,
+) -> Result<(), Error> {
+    let request = request(&a, &b).attr("out", Given::Word("i32"));
+    request.run(context, &[a.into(), b.into()], &mut [c.into()])
+}
+
+/// As [`matmul_int8`], with each sum times the scale of its row of `a` and of its row of `b`.
+///
+/// # Errors
+/// As for [`matmul_int8`], and if there is not one scale for each row.
+pub fn scaled(
+    context: &Context,
+    (a, scale_a): (Mat<'_, i8>, &[f32]),
+    (b, scale_b): (Mat<'_, i8>, &[f32]),
+    c: MatMut<'_, f32>,
+) -> Result<(), Error> {
+    let inputs = [a.into(), b.into(), scale_a.into(), scale_b.into()];
+    request(&a, &b).run(context, &inputs, &mut [c.into()])
+}
+
+fn request(a: &Mat<'_, i8>, b: &Mat<'_, i8>) -> Request {
+    let request = Request::new(&ENTRY, DType::I8);
+    request.axis("m", a.rows).axis("n", b.rows).axis("k", a.cols)
 }

@@ -4,10 +4,10 @@ use super::ENTRY;
 use super::definition::Problem;
 use super::oracle;
 use crate::blocks::row::trial::{self, Setup};
+use crate::{Context, Mat, MatMut};
 use proofmark_contract::{Values, Want, check_case};
 use proofmark_schema::{Case, DType, Isa};
 use proofmark_simd::available;
-use proofmark_tensor::Pool;
 
 fn case(text: &str) -> Case {
     text.parse().unwrap()
@@ -56,11 +56,13 @@ fn freivalds_check_finds_one_wrong_sum() {
 
 #[test]
 fn the_library_function_refuses_misfits() {
-    let pool = Pool::serial();
+    let context = Context::serial();
     let mut c = [0; 2];
-    super::matmul_int8(&[1, 2], &[3, 4, 5, 6], &mut c, 2, &pool, 1).unwrap();
+    let b = Mat::new(&[3, 4, 5, 6], 2, 2);
+    super::matmul_int8(&context, Mat::from(&[1, 2]), b, MatMut::from(&mut c)).unwrap();
     assert_eq!(c, [11, 17]);
-    assert!(super::matmul_int8(&[1, 2, 3], &[3, 4, 5, 6], &mut c, 2, &pool, 1).is_err());
+    let long = super::matmul_int8(&context, Mat::from(&[1, 2, 3]), b, MatMut::from(&mut c));
+    assert!(long.is_err());
 }
 
 #[test]

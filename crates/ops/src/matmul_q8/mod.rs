@@ -23,10 +23,9 @@ mod oracle;
 #[cfg(test)]
 mod tests;
 
-use crate::library::{self, LibraryError};
+use crate::library::{Context, Error, Given, Mat, MatMut, Request};
 use proofmark_contract::Entry;
-use proofmark_schema::{Case, DType};
-use proofmark_tensor::Pool;
+use proofmark_schema::DType;
 
 /// The op with everything that belongs to it.
 pub static ENTRY: Entry = Entry {
@@ -36,34 +35,42 @@ pub static ENTRY: Entry = Entry {
     suite: include_str!("suite.toml"),
 };
 
-/// `x · Wᵀ` for `n` rows of weights of `k` codes, in groups of 32 with a scale each.
+/// Weights as signed bytes with a scale for each group of a row.
+#[derive(Clone, Copy, Debug)]
+pub struct Weights<'a> {
+    /// A row for each column of the result.
+    pub codes: Mat<'a, i8>,
+    /// The scales of the first row, then those of the next.
+    pub scales: &'a [f32],
+    /// Codes of a group: 32, 64 or 128. A row's last group may be short.
+    pub group: usize,
+}
+
+/// Writes `x · wᵀ` to `y`.
 ///
 /// ```
-/// use proofmark_ops::matmul_q8::matmul_q8;
-/// use proofmark_tensor::Pool;
+/// use proofmark_ops::{Context, Mat, MatMut, matmul_q8::{Weights, matmul_q8}};
 ///
+/// let codes = [3i8, -4, 5, 6];
+/// let w = Weights { codes: Mat::new(&codes, 2, 2), scales: &[0.5, 2.0], group: 32 };
 /// let mut y = [0.0; 2];
-/// matmul_q8(&[1.0, 2.0], &[3, -4, 5, 6], &[0.5, 2.0], &mut y, 2, &Pool::serial(), 1)?;
+/// matmul_q8(&Context::serial(), Mat::from(&[1.0, 2.0]), w, MatMut::from(&mut y))?;
 /// assert_eq!(y, [-2.5, 34.0]);
-/// # Ok::<(), proofmark_ops::library::LibraryError>(())
+/// # Ok::<(), proofmark_ops::Error>(())
 /// ```
 ///
 /// # Errors
-/// If lengths do not fit each other.
+/// If the sizes differ.
 pub fn matmul_q8(
-    x: &[f32],
-    codes: &[i8],
-    scales: &[f32],
-    y: &mut [f32],
-    k: usize,
-    pool: &Pool,
-    threads: usize,
-) -> Result<(), LibraryError> {
-    let rows = |len: usize| len.checked_div(k).unwrap_or(0) as u64;
-    let case = Case::new("matmul_q8", DType::F32)
-        .axis("m", rows(x.len()))
-        .axis("n", rows(codes.len()))
-        .axis("k", k as u64);
-    let inputs = [x.into(), codes.into(), scales.into()];
-    library::run(&ENTRY, &case, &inputs, &mut [y.into()], pool, threads)
+    context: &Context,
+    x: Mat<'_, f32>,
+    w: Weights<'_>,
+    y: MatMut<'_, f32>,
+) -> Result<(), Error> {
+    let request = Request::new(&ENTRY, DType::F32)
+        .axis("m", x.rows)
+        .axis("n", w.codes.rows)
+        .axis("k", x.cols)
+        .attr("group", Given::Int(w.group as i64));
+    request.run(context, &[x.into(), w.codes.into(), w.scales.into()], &mut [y.into()])
 }

@@ -4,10 +4,11 @@ use super::ENTRY;
 use super::definition::Problem;
 use super::oracle;
 use crate::blocks::row::trial::{self, Setup};
+use crate::{Context, Mat, MatMut};
 use proofmark_contract::{Filling, Values, Want, check_case};
 use proofmark_schema::{Case, Isa};
 use proofmark_simd::available;
-use proofmark_tensor::{Fill, Pool};
+use proofmark_tensor::Fill;
 
 #[test]
 fn the_oracle_gives_values_computed_by_hand() {
@@ -38,8 +39,10 @@ fn threads_do_not_change_a_bit() {
 
 #[test]
 fn the_library_function_refuses_misfits() {
-    let (pool, mut y) = (Pool::serial(), [0.0; 2]);
-    let few = super::matmul_q8(&[1.0, 2.0], &[1, 2, 3, 4], &[1.0], &mut y, 2, &pool, 1);
+    let (context, mut y) = (Context::serial(), [0.0; 2]);
+    let codes = Mat::new(&[1, 2, 3, 4], 2, 2);
+    let w = super::Weights { codes, scales: &[1.0], group: 32 };
+    let few = super::matmul_q8(&context, Mat::from(&[1.0, 2.0]), w, MatMut::from(&mut y));
     assert!(few.is_err(), "a scale is missing");
     let odd: Case = "matmul_q8:f32[m=1,n=1,k=64;group=48]".parse().unwrap();
     assert!(check_case(ENTRY.op, &odd).is_err());

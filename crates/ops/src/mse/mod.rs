@@ -25,10 +25,8 @@ mod oracle;
 mod tests;
 
 use crate::blocks::stored::Stored;
-use crate::library::{self, LibraryError};
+use crate::library::{Context, Error, Given, Request};
 use proofmark_contract::Entry;
-use proofmark_schema::Case;
-use proofmark_tensor::Pool;
 
 /// The op with everything that belongs to it.
 pub static ENTRY: Entry = Entry {
@@ -38,26 +36,38 @@ pub static ENTRY: Entry = Entry {
     suite: include_str!("suite.toml"),
 };
 
-/// The mean of the squared differences, with up to `threads` threads of `pool`.
+/// The mean of the squared differences.
 ///
 /// ```
-/// use proofmark_ops::mse::mse;
-/// use proofmark_tensor::Pool;
+/// use proofmark_ops::{Context, mse::mse};
 ///
-/// assert_eq!(mse(&[1.0f32, 2.0], &[4.0, 1.0], &Pool::serial(), 1)?, 5.0);
-/// # Ok::<(), proofmark_ops::library::LibraryError>(())
+/// assert_eq!(mse(&Context::serial(), &[1.0f32, 2.0], &[4.0, 1.0])?, 5.0);
+/// # Ok::<(), proofmark_ops::Error>(())
 /// ```
 ///
 /// # Errors
 /// If the lengths differ.
-pub fn mse<T: Stored>(
+pub fn mse<T: Stored>(context: &Context, x: &[T], target: &[T]) -> Result<f32, Error> {
+    reduced(context, x, target, "mean")
+}
+
+/// The sum of the squared differences.
+///
+/// # Errors
+/// If the lengths differ.
+pub fn squared_error<T: Stored>(context: &Context, x: &[T], target: &[T]) -> Result<f32, Error> {
+    reduced(context, x, target, "sum")
+}
+
+fn reduced<T: Stored>(
+    context: &Context,
     x: &[T],
     target: &[T],
-    pool: &Pool,
-    threads: usize,
-) -> Result<f32, LibraryError> {
-    let case = Case::new("mse", T::DTYPE).axis("b", 1).axis("s", 1).axis("d", x.len() as u64);
-    let (mut loss, inputs) = ([0.0f32], [x.into(), target.into()]);
-    library::run(&ENTRY, &case, &inputs, &mut [(&mut loss[..]).into()], pool, threads)?;
+    reduction: &'static str,
+) -> Result<f32, Error> {
+    let mut loss = [0.0f32];
+    let request = Request::rows(&ENTRY, T::DTYPE, (1, x.len()));
+    let request = request.attr("reduction", Given::Word(reduction));
+    request.run(context, &[x.into(), target.into()], &mut [loss[..].as_mut().into()])?;
     Ok(loss[0])
 }

@@ -1,9 +1,10 @@
 //! Known answers, edges, threads and refusals of the mean squared error.
 
 use super::{ENTRY, mse};
+use crate::Context;
 use crate::blocks::row::trial;
 use proofmark_contract::{Values, Want};
-use proofmark_tensor::{Pool, f16};
+use proofmark_tensor::f16;
 
 #[test]
 fn the_oracle_gives_values_computed_by_hand() {
@@ -24,9 +25,9 @@ fn threads_do_not_change_a_bit() {
 
 #[test]
 fn the_library_function_takes_nothing_and_refuses_misfits() {
-    let pool = Pool::new(2);
+    let (context, two) = (Context::serial(), Context::with_threads(2).unwrap());
     let x = vec![f16::ONE; 100_000];
-    assert_eq!(mse(&x, &vec![f16::ZERO; 100_000], &pool, 2).unwrap(), 1.0);
-    assert!(mse::<f32>(&[], &[], &pool, 1).unwrap().is_nan());
-    assert!(mse(&[1.0f32], &[1.0, 2.0], &pool, 1).is_err());
+    assert_eq!(mse(&two, &x, &vec![f16::ZERO; 100_000]).unwrap(), 1.0);
+    assert!(mse::<f32>(&context, &[], &[]).unwrap().is_nan());
+    assert!(mse(&context, &[1.0f32], &[1.0, 2.0]).is_err());
 }

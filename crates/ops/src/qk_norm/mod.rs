@@ -25,11 +25,9 @@ mod tests;
 
 use crate::blocks::row::RowKernel;
 use crate::blocks::stored::Stored;
-use crate::library::{self, LibraryError};
+use crate::library::{Context, Error, Given, Mat, MatMut, Request};
 use definition::QkNorm;
 use proofmark_contract::Entry;
-use proofmark_schema::{AttrValue, Case};
-use proofmark_tensor::Pool;
 
 /// The normalisation of queries and keys with everything that belongs to it.
 pub static ENTRY: Entry = Entry {
@@ -39,41 +37,41 @@ pub static ENTRY: Entry = Entry {
     suite: include_str!("suite.toml"),
 };
 
-/// Normalises the heads of `q` and `k` into `yq` and `yk`, weighted by `wq` and `wk`; a head is as
-/// long as these. Both hold the same number of positions, `positions`. Uses up to `threads`
-/// threads of `pool`.
+/// Writes the heads of `q` and `k`, each divided by its root mean square and times `wq` or `wk`, to
+/// `yq` and `yk`. A row is a head; the heads of a position stand below each other, and there are
+/// `positions` positions. `eps` is added to the mean square.
 ///
 /// ```
-/// use proofmark_ops::qk_norm::qk_norm;
-/// use proofmark_tensor::Pool;
+/// use proofmark_ops::{Context, Mat, MatMut, qk_norm::qk_norm};
 ///
 /// // One position with two heads of queries and one of keys.
+/// let (q, k) = ([3.0f32, -3.0, 0.5, 0.5], [-2.0, 2.0]);
 /// let (mut yq, mut yk) = ([0.0f32; 4], [0.0f32; 2]);
-/// let inputs = [&[3.0, -3.0, 0.5, 0.5][..], &[-2.0, 2.0]];
-/// let outputs = [&mut yq[..], &mut yk[..]];
-/// qk_norm(inputs, [&[1.0, 2.0], &[5.0, 5.0]], outputs, (1, 0.0), &Pool::serial(), 1)?;
+/// let inputs = [Mat::new(&q, 2, 2), Mat::new(&k, 1, 2)];
+/// let outputs = [MatMut::new(&mut yq, 2, 2), MatMut::new(&mut yk, 1, 2)];
+/// qk_norm(&Context::serial(), 1, inputs, [&[1.0, 2.0], &[5.0, 5.0]], 0.0, outputs)?;
 /// assert_eq!((yq, yk), ([1.0, -2.0, 1.0, 2.0], [-5.0, 5.0]));
-/// # Ok::<(), proofmark_ops::library::LibraryError>(())
+/// # Ok::<(), proofmark_ops::Error>(())
 /// ```
 ///
 /// # Errors
-/// If lengths do not fit together or `eps` is not from 0 to 1.
+/// If the sizes differ, or `eps` is not from 0 to 1.
 pub fn qk_norm<T: Stored>(
-    [q, k]: [&[T]; 2],
+    context: &Context,
+    positions: usize,
+    [q, k]: [Mat<'_, T>; 2],
     [wq, wk]: [&[T]; 2],
-    [yq, yk]: [&mut [T]; 2],
-    (positions, eps): (usize, f64),
-    pool: &Pool,
-    threads: usize,
-) -> Result<(), LibraryError> {
-    let heads = |x: &[T]| x.len().checked_div(positions * wq.len()).unwrap_or(0) as u64;
-    let case = Case::new("qk_norm", T::DTYPE)
+    eps: f64,
+    [yq, yk]: [MatMut<'_, T>; 2],
+) -> Result<(), Error> {
+    let heads = |x: &Mat<'_, T>| x.rows.checked_div(positions).unwrap_or(0);
+    let request = Request::new(&ENTRY, T::DTYPE)
         .axis("b", 1)
-        .axis("s", positions as u64)
-        .axis("h", heads(q))
-        .axis("kv", heads(k))
-        .axis("d", wq.len() as u64)
-        .attr("eps", AttrValue::Real(eps));
+        .axis("s", positions)
+        .axis("h", heads(&q))
+        .axis("kv", heads(&k))
+        .axis("d", q.cols)
+        .attr("eps", Given::Real(eps));
     let inputs = [q.into(), k.into(), wq.into(), wk.into()];
-    library::run(&ENTRY, &case, &inputs, &mut [yq.into(), yk.into()], pool, threads)
+    request.run(context, &inputs, &mut [yq.into(), yk.into()])
 }

@@ -4,9 +4,10 @@ use super::ENTRY;
 use super::definition::Problem;
 use super::oracle;
 use crate::blocks::row::trial;
+use crate::{Context, Mat, MatMut};
 use proofmark_contract::{Want, check_case};
 use proofmark_schema::Case;
-use proofmark_tensor::{Pool, f16};
+use proofmark_tensor::f16;
 
 fn case(text: &str) -> Case {
     text.parse().unwrap()
@@ -39,13 +40,14 @@ fn threads_do_not_change_a_bit() {
 
 #[test]
 fn the_library_function_takes_16_bit_heads_and_refuses_misfits() {
-    let pool = Pool::serial();
+    let context = Context::serial();
     let of = |values: [f32; 2]| values.map(f16::from_f32);
     let (q, k, w) = (of([4.0, -4.0]), of([0.25, 0.25]), of([0.5, 3.0]));
     let (mut yq, mut yk) = (of([0.0; 2]), of([0.0; 2]));
-    let outputs = [&mut yq[..], &mut yk[..]];
-    super::qk_norm([&q, &k], [&w, &w], outputs, (1, 0.0), &pool, 1).unwrap();
+    let inputs = [Mat::from(&q), Mat::from(&k)];
+    let outputs = [MatMut::from(&mut yq), MatMut::from(&mut yk)];
+    super::qk_norm(&context, 1, inputs, [&w, &w], 0.0, outputs).unwrap();
     assert_eq!((yq, yk), (of([0.5, -3.0]), of([0.5, 3.0])));
-    let outputs = [&mut yq[..], &mut yk[..1]];
-    assert!(super::qk_norm([&q, &k], [&w, &w], outputs, (1, 0.0), &pool, 1).is_err());
+    let outputs = [MatMut::from(&mut yq), MatMut::from(&mut yk[..1])];
+    assert!(super::qk_norm(&context, 1, inputs, [&w, &w], 0.0, outputs).is_err());
 }

@@ -1,12 +1,14 @@
 //! Known answers, laws and refusals of quantisation.
 
 use super::definition::{Format, Plan};
+use super::{Codes, CodesMut, Scheme};
 use super::{DEQUANTIZE_FP8, DEQUANTIZE_INT8, QUANTIZE_FP8, QUANTIZE_INT8, oracle};
 use crate::blocks::row::trial::{self, Setup};
+use crate::{Context, Mat, MatMut};
 use proofmark_contract::{Entry, Filling, Values, check_case};
 use proofmark_schema::{Case, DType, Isa};
 use proofmark_simd::available;
-use proofmark_tensor::{Fill, Pool};
+use proofmark_tensor::Fill;
 
 const ENTRIES: [&Entry; 4] = [&QUANTIZE_INT8, &DEQUANTIZE_INT8, &QUANTIZE_FP8, &DEQUANTIZE_FP8];
 
@@ -101,11 +103,17 @@ fn threads_and_paths_do_not_change_a_bit() {
 fn the_library_functions_are_each_others_reverse_within_half_a_step() {
     let x: Vec<f32> = (0..100).map(|i| (i as f32).sin()).collect();
     let (mut codes, mut scales, mut y) = (vec![0; 100], vec![0.0; 4], vec![0.0; 100]);
-    super::quantize_int8(&x, 50, &mut codes, &mut scales, &Pool::serial(), 1).unwrap();
-    super::dequantize_int8(&codes, &scales, 50, &mut y, &Pool::serial(), 1).unwrap();
+    let (context, scheme) = (Context::serial(), Scheme::Group(32));
+    let x2 = Mat::new(&x, 2, 50);
+    let forward = |scales: &mut [f32], codes: &mut [i8]| {
+        let into = CodesMut { codes: MatMut::new(codes, 2, 50), scales, zeros: None };
+        super::quantize_int8(&context, scheme, x2, into)
+    };
+    forward(&mut scales, &mut codes).unwrap();
+    let coded = Codes { codes: Mat::new(&codes, 2, 50), scales: &scales, zeros: None };
+    super::dequantize_int8(&context, scheme, coded, MatMut::new(&mut y, 2, 50)).unwrap();
     assert!(x.iter().zip(&y).all(|(x, y)| (x - y).abs() <= 0.5001 / 127.0));
-    let short = super::quantize_int8(&x, 50, &mut codes, &mut scales[..3], &Pool::serial(), 1);
-    assert!(short.is_err(), "a scale is missing");
+    assert!(forward(&mut scales[..3], &mut codes).is_err(), "a scale is missing");
 }
 
 #[test]

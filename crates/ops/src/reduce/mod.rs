@@ -33,11 +33,10 @@ mod oracle;
 mod tests;
 
 use crate::blocks::stored::Stored;
-use crate::library::{self, LibraryError};
+use crate::library::{Context, Error, Given, Request};
 use members::Member;
 use proofmark_contract::{Entry, Mutant};
-use proofmark_schema::{AttrValue, Case};
-use proofmark_tensor::{Element, Pool};
+use proofmark_tensor::Element;
 
 /// `sum` with everything that belongs to it.
 pub static SUM: Entry = entry::<members::Sum<false>, 1>(mutants::SUM);
@@ -59,38 +58,102 @@ const fn entry<M: Member<K>, const K: usize>(mutants: &'static [Mutant]) -> Entr
     }
 }
 
-/// Applies one of this module's members to an axis (`d`, `s`, `b` or `all`) of `x`, whose sizes are
-/// those of `b`, `s` and `d`, with up to `threads` threads of `pool`.
-///
-/// ```
-/// use proofmark_ops::reduce::{ARGMAX, SUM, reduce};
-/// use proofmark_tensor::Pool;
-///
-/// let x = [1.0f32, 5.0, 2.0, 7.0, -1.0, 7.0];
-/// let (mut rows, mut columns, mut place) = ([0.0f32; 2], [0.0f32; 3], [0u32; 1]);
-/// reduce(&SUM, &x, [1, 2, 3], "d", &mut rows, &Pool::serial(), 1)?;
-/// reduce(&SUM, &x, [1, 2, 3], "s", &mut columns, &Pool::serial(), 1)?;
-/// reduce(&ARGMAX, &x, [1, 2, 3], "all", &mut place, &Pool::serial(), 1)?;
-/// assert_eq!((rows, columns, place), ([8.0, 13.0], [8.0, 4.0, 9.0], [3]));
-/// # Ok::<(), proofmark_ops::library::LibraryError>(())
-/// ```
+/// The axis that is reduced, of `[b, s, d]` elements.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Axis {
+    /// The fastest, `d`: each row to one element.
+    #[default]
+    D,
+    /// `s`: each column of a problem to one element.
+    S,
+    /// The slowest, `b`: the same place of all problems to one element.
+    B,
+    /// All three, to one element.
+    All,
+}
+
+macro_rules! doors {
+    ($($(#[$doc:meta])* $name:ident: $entry:ident;)*) => {
+        $(
+            $(#[$doc])*
+            ///
+            /// # Errors
+            /// If the lengths do not fit the sizes.
+            pub fn $name<T: Stored>(
+                context: &Context,
+                x: &[T],
+                sizes: [usize; 3],
+                axis: Axis,
+                y: &mut [T],
+            ) -> Result<(), Error> {
+                request::<T>(&$entry, sizes, axis).run(context, &[x.into()], &mut [y.into()])
+            }
+        )*
+    };
+}
+
+doors! {
+    /// Writes the sums along an axis of `x`, of `[b, s, d]` elements, to `y`.
+    ///
+    /// ```
+    /// use proofmark_ops::reduce::{Axis, sum};
+    /// use proofmark_ops::Context;
+    ///
+    /// let x = [1.0f32, 5.0, 2.0, 7.0, -1.0, 7.0];
+    /// let (mut rows, mut columns) = ([0.0f32; 2], [0.0f32; 3]);
+    /// let context = Context::serial();
+    /// sum(&context, &x, [1, 2, 3], Axis::D, &mut rows)?;
+    /// sum(&context, &x, [1, 2, 3], Axis::S, &mut columns)?;
+    /// assert_eq!((rows, columns), ([8.0, 13.0], [8.0, 4.0, 9.0]));
+    /// # Ok::<(), proofmark_ops::Error>(())
+    /// ```
+    sum: SUM;
+    /// Writes the means along an axis of `x`, of `[b, s, d]` elements, to `y`.
+    mean: MEAN;
+    /// Writes the greatest elements along an axis of `x`, of `[b, s, d]` elements, to `y`.
+    max: MAX;
+}
+
+/// Writes the places of the greatest elements along an axis of `x`, of `[b, s, d]` elements, to
+/// `y`.
 ///
 /// # Errors
-/// If lengths or element types do not fit, or `axis` is none of them.
-pub fn reduce<T: Stored, U: Element>(
-    member: &Entry,
+/// If the lengths do not fit the sizes.
+pub fn argmax<T: Stored>(
+    context: &Context,
     x: &[T],
     sizes: [usize; 3],
-    axis: &str,
-    y: &mut [U],
-    pool: &Pool,
-    threads: usize,
-) -> Result<(), LibraryError> {
-    let [b, s, d] = sizes.map(|size| size as u64);
-    let case = Case::new(member.op.name(), T::DTYPE)
-        .axis("b", b)
-        .axis("s", s)
-        .axis("d", d)
-        .attr("axis", AttrValue::Word(axis.to_owned()));
-    library::run(member, &case, &[x.into()], &mut [y.into()], pool, threads)
+    axis: Axis,
+    y: &mut [u32],
+) -> Result<(), Error> {
+    request::<T>(&ARGMAX, sizes, axis).run(context, &[x.into()], &mut [y.into()])
+}
+
+/// Writes the variances along an axis of `x`, of `[b, s, d]` elements, to `y`: sums of squares over
+/// the number of terms less `correction`, which is 0 or 1.
+///
+/// # Errors
+/// If the lengths do not fit the sizes, or `correction` is neither.
+pub fn variance<T: Stored>(
+    context: &Context,
+    x: &[T],
+    sizes: [usize; 3],
+    axis: Axis,
+    correction: u32,
+    y: &mut [T],
+) -> Result<(), Error> {
+    let request = request::<T>(&VARIANCE, sizes, axis);
+    let request = request.attr("correction", Given::Int(i64::from(correction)));
+    request.run(context, &[x.into()], &mut [y.into()])
+}
+
+fn request<T: Element>(entry: &'static Entry, [b, s, d]: [usize; 3], axis: Axis) -> Request {
+    let axis = match axis {
+        Axis::D => "d",
+        Axis::S => "s",
+        Axis::B => "b",
+        Axis::All => "all",
+    };
+    let request = Request::new(entry, T::DTYPE).axis("b", b).axis("s", s).axis("d", d);
+    request.attr("axis", Given::Word(axis))
 }

@@ -3,7 +3,7 @@
 use super::*;
 use crate::blocks::row::trial::{self, Setup};
 use proofmark_contract::{Filling, Values, Want, check_case};
-use proofmark_schema::Isa;
+use proofmark_schema::{Case, Isa};
 use proofmark_simd::available;
 use proofmark_tensor::{Fill, bf16};
 
@@ -181,15 +181,17 @@ fn threads_do_not_change_a_bit() {
 
 #[test]
 fn the_library_function_takes_16_bit_elements_and_refuses_misfits() {
-    let pool = Pool::new(2);
+    let context = Context::with_threads(2).unwrap();
     let ones = vec![bf16::ONE; 100_000];
     let mut y = [bf16::ZERO];
-    reduce(&MEAN, &ones, [1, 1, 100_000], "all", &mut y, &pool, 2).unwrap();
+    mean(&context, &ones, [1, 1, 100_000], Axis::All, &mut y).unwrap();
     assert_eq!(y, [bf16::ONE]);
-    let mut wide = [0.0f32];
-    assert!(reduce(&SUM, &ones, [1, 1, 100_000], "d", &mut wide, &pool, 1).is_err(), "y is bf16");
-    assert!(reduce(&SUM, &ones, [1, 2, 100_000], "d", &mut y, &pool, 1).is_err(), "x is shorter");
-    assert!(reduce(&SUM, &ones, [1, 1, 100_000], "x", &mut y, &pool, 1).is_err(), "no such axis");
+    let mut place = [1u32];
+    argmax(&context, &ones, [1, 1, 100_000], Axis::D, &mut place).unwrap();
+    assert_eq!(place, [0]);
+    variance(&context, &ones, [1, 1, 100_000], Axis::D, 1, &mut y).unwrap();
+    assert_eq!(y, [bf16::ZERO]);
+    assert!(sum(&context, &ones, [1, 2, 100_000], Axis::D, &mut y).is_err(), "x is shorter");
 }
 
 #[test]

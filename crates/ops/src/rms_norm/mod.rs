@@ -33,11 +33,9 @@ mod tests;
 
 use crate::blocks::row::RowKernel;
 use crate::blocks::stored::Stored;
-use crate::library::{self, LibraryError};
+use crate::library::{Context, Error, Given, Mat, MatMut, Request};
 use definition::RmsNorm;
 use proofmark_contract::Entry;
-use proofmark_schema::{AttrValue, Case};
-use proofmark_tensor::Pool;
 
 /// RMS normalisation with everything that belongs to it.
 pub static ENTRY: Entry = Entry {
@@ -47,37 +45,83 @@ pub static ENTRY: Entry = Entry {
     suite: include_str!("suite.toml"),
 };
 
-/// Normalises the rows of `x` into `y`, weighted by `w` (the variant `llama`); a row is as long
-/// as `w`. Uses up to `threads` threads of `pool`.
+/// How the weight is applied.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Variant {
+    /// Times the weight.
+    #[default]
+    Llama,
+    /// Times one plus the weight.
+    Gemma,
+}
+
+impl Variant {
+    pub(crate) fn given(self) -> Given {
+        Given::Word(match self {
+            Variant::Llama => "llama",
+            Variant::Gemma => "gemma",
+        })
+    }
+}
+
+/// What else the normalisation can do.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Options {
+    /// Added to the mean square, from 0 to 1.
+    pub eps: f64,
+    /// How the weight is applied.
+    pub variant: Variant,
+}
+
+impl Default for Options {
+    /// `eps` of 1e-6 and the weight as it is.
+    fn default() -> Options {
+        Options { eps: 1e-6, variant: Variant::Llama }
+    }
+}
+
+/// Writes the rows of `x`, each divided by its root mean square and times `w`, to `y`.
 ///
 /// ```
-/// use proofmark_ops::rms_norm::rms_norm;
-/// use proofmark_tensor::Pool;
+/// use proofmark_ops::{Context, Mat, MatMut, rms_norm::rms_norm};
 ///
 /// let x = [3.0f32, 4.0, -1.0, 1.0];
 /// let mut y = [0.0f32; 4];
-/// rms_norm(&x, &[1.0, 10.0], &mut y, 0.0, &Pool::serial(), 1)?;
+/// let weight = [1.0, 10.0];
+/// rms_norm(&Context::serial(), Mat::new(&x, 2, 2), &weight, MatMut::new(&mut y, 2, 2))?;
 /// // The first row's mean square is 12.5, the second's is 1.
 /// assert!((y[0] - 3.0 / 12.5f32.sqrt()).abs() < 1e-6);
-/// assert_eq!(y[2..], [-1.0, 10.0]);
-/// # Ok::<(), proofmark_ops::library::LibraryError>(())
+/// assert!((y[3] - 10.0).abs() < 1e-4);
+/// # Ok::<(), proofmark_ops::Error>(())
 /// ```
 ///
 /// # Errors
-/// If `y` is not as long as `x`, `x` is not a whole number of rows, or `eps` is not from 0 to 1.
-pub fn rms_norm<T: Stored>(
-    x: &[T],
+/// If the sizes differ.
+pub fn rms_norm<'a, T: Stored>(
+    context: &Context,
+    x: impl Into<Mat<'a, T>>,
     w: &[T],
-    y: &mut [T],
-    eps: f64,
-    pool: &Pool,
-    threads: usize,
-) -> Result<(), LibraryError> {
-    let rows = x.len().checked_div(w.len()).unwrap_or(0);
-    let case = Case::new("rms_norm", T::DTYPE)
-        .axis("b", 1)
-        .axis("s", rows as u64)
-        .axis("d", w.len() as u64)
-        .attr("eps", AttrValue::Real(eps));
-    library::run(&ENTRY, &case, &[x.into(), w.into()], &mut [y.into()], pool, threads)
+    y: impl Into<MatMut<'a, T>>,
+) -> Result<(), Error> {
+    Options::default().run(context, x, w, y)
+}
+
+impl Options {
+    /// As [`rms_norm`], with these options.
+    ///
+    /// # Errors
+    /// As for [`rms_norm`], and if `eps` is not from 0 to 1.
+    pub fn run<'a, T: Stored>(
+        &self,
+        context: &Context,
+        x: impl Into<Mat<'a, T>>,
+        w: &[T],
+        y: impl Into<MatMut<'a, T>>,
+    ) -> Result<(), Error> {
+        let (x, y) = (x.into(), y.into());
+        let request = Request::rows(&ENTRY, T::DTYPE, (x.rows, x.cols));
+        let request = request.attr("eps", Given::Real(self.eps));
+        let request = request.attr("variant", self.variant.given());
+        request.run(context, &[x.into(), w.into()], &mut [y.into()])
+    }
 }

@@ -3,11 +3,12 @@
 use super::ENTRY;
 use super::definition::Problem;
 use super::oracle;
+use crate::Context;
 use crate::blocks::row::trial::{self, Setup};
 use proofmark_contract::{Values, Want, check_case};
 use proofmark_schema::{Case, DType};
 use proofmark_simd::available;
-use proofmark_tensor::{Pool, bf16};
+use proofmark_tensor::bf16;
 
 fn case(text: &str) -> Case {
     text.parse().unwrap()
@@ -81,15 +82,17 @@ fn long_rows_stay_within_the_limits() {
 
 #[test]
 fn the_library_function_takes_16_bit_rows_and_refuses_misfits() {
-    let pool = Pool::serial();
+    let context = Context::serial();
+    let with = |eps: f64| super::Options { eps, ..super::Options::default() };
     let x: Vec<bf16> = [1.0, -1.0, 1.0].map(bf16::from_f32).to_vec();
     let w: Vec<bf16> = [0.5, 2.0, 3.0].map(bf16::from_f32).to_vec();
     let mut y = vec![bf16::ZERO; 3];
-    super::rms_norm(&x, &w, &mut y, 0.0, &pool, 1).unwrap();
+    with(0.0).run(&context, &x, &w, &mut y).unwrap();
     assert_eq!(y.iter().map(|y| y.to_f32()).collect::<Vec<_>>(), [0.5, -2.0, 3.0]);
-    assert!(super::rms_norm(&x, &w[..2], &mut y, 0.0, &pool, 1).is_err(), "half a row");
-    assert!(super::rms_norm(&x, &w, &mut y, 2.0, &pool, 1).is_err(), "eps out of range");
-    super::rms_norm::<f32>(&[], &[], &mut [], 1e-6, &pool, 1).unwrap();
+    assert!(with(0.0).run(&context, &x, &w[..2], &mut y).is_err(), "half a row");
+    assert!(with(2.0).run(&context, &x, &w, &mut y).is_err(), "eps out of range");
+    let mut nothing = [0.0f32; 0];
+    super::rms_norm(&context, &[], &[], &mut nothing).unwrap();
 }
 
 #[test]

@@ -28,11 +28,10 @@ mod oracle;
 #[cfg(test)]
 mod tests;
 
-use crate::library::{self, LibraryError};
+use crate::library::{Context, Error, Request};
 use definition::{Cell, Recurrent};
 use proofmark_contract::{Entry, Kernel};
-use proofmark_schema::{Case, DType};
-use proofmark_tensor::Pool;
+use proofmark_schema::DType;
 
 const KERNELS: &[&dyn Kernel] =
     &[&kernels::PREPACKED, &kernels::PARALLEL, &kernels::SIMD, &kernels::SCALAR];
@@ -66,61 +65,79 @@ pub struct Weights<'a> {
     pub b_hh: &'a [f32],
 }
 
-/// An LSTM over `[t, b, i]` inputs: `y` takes each output, `h` and `c` hold the first state and
-/// then the last. Uses up to `threads` threads of `pool`.
+/// The state of an LSTM before the first step, `[b, h]` each.
+#[derive(Clone, Copy, Debug)]
+pub struct State<'a> {
+    /// The output.
+    pub h: &'a [f32],
+    /// The cell.
+    pub c: &'a [f32],
+}
+
+/// The state of an LSTM after the last step, `[b, h]` each.
+#[derive(Debug)]
+pub struct StateMut<'a> {
+    /// The output.
+    pub h: &'a mut [f32],
+    /// The cell.
+    pub c: &'a mut [f32],
+}
+
+/// An LSTM over inputs `x` of `[t, b, i]` elements: writes each output to `y`, and the last state.
 ///
 /// ```
-/// use proofmark_ops::rnn::{Weights, lstm};
-/// use proofmark_tensor::Pool;
+/// use proofmark_ops::rnn::{State, StateMut, Weights, lstm};
+/// use proofmark_ops::Context;
 ///
 /// let weights = Weights { w_ih: &[0.0; 4], w_hh: &[0.0; 4], b_ih: &[0.0; 4], b_hh: &[0.0; 4] };
-/// let (mut y, mut h, mut c) = ([0.0; 2], [1.0], [4.0]);
+/// let first = State { h: &[1.0], c: &[4.0] };
+/// let (mut y, mut h, mut c) = ([0.0; 2], [0.0], [0.0]);
+/// let last = StateMut { h: &mut h, c: &mut c };
 /// // Every gate is a half.
-/// lstm(&[5.0, 6.0], [2, 1, 1], weights, &mut y, (&mut h, &mut c), &Pool::serial(), 1)?;
+/// lstm(&Context::serial(), &[5.0, 6.0], [2, 1, 1], weights, first, &mut y, last)?;
 /// assert!((c[0] - 1.0).abs() < 1e-6 && (h[0] - 0.5 * 1f32.tanh()).abs() < 1e-6);
-/// # Ok::<(), proofmark_ops::library::LibraryError>(())
+/// # Ok::<(), proofmark_ops::Error>(())
 /// ```
 ///
 /// # Errors
-/// If lengths do not fit each other.
+/// If the lengths do not fit the sizes.
 pub fn lstm(
+    context: &Context,
     x: &[f32],
-    shape: [usize; 3],
+    sizes: [usize; 3],
     weights: Weights<'_>,
+    first: State<'_>,
     y: &mut [f32],
-    (h, c): (&mut [f32], &mut [f32]),
-    pool: &Pool,
-    threads: usize,
-) -> Result<(), LibraryError> {
-    let (h0, c0) = (h.to_vec(), c.to_vec());
+    last: StateMut<'_>,
+) -> Result<(), Error> {
     let Weights { w_ih, w_hh, b_ih, b_hh } = weights;
-    let inputs = [x, &h0, &c0, w_ih, w_hh, b_ih, b_hh].map(Into::into);
-    let case = case("lstm", shape, h.len());
-    library::run(&LSTM, &case, &inputs, &mut [y.into(), h.into(), c.into()], pool, threads)
+    let inputs = [x, first.h, first.c, w_ih, w_hh, b_ih, b_hh].map(Into::into);
+    let StateMut { h, c } = last;
+    let outputs = &mut [y.into(), h.into(), c.into()];
+    request(&LSTM, sizes, first.h.len()).run(context, &inputs, outputs)
 }
 
-/// A GRU over `[t, b, i]` inputs: `h` holds the first output and then the last; see [`lstm`].
+/// A GRU over inputs `x` of `[t, b, i]` elements: writes each output to `y`, and the last to `h`.
+/// The output before the first step is `h0`.
 ///
 /// # Errors
-/// If lengths do not fit each other.
+/// If the lengths do not fit the sizes.
 pub fn gru(
+    context: &Context,
     x: &[f32],
-    shape: [usize; 3],
+    sizes: [usize; 3],
     weights: Weights<'_>,
+    h0: &[f32],
     y: &mut [f32],
     h: &mut [f32],
-    pool: &Pool,
-    threads: usize,
-) -> Result<(), LibraryError> {
-    let h0 = h.to_vec();
+) -> Result<(), Error> {
     let Weights { w_ih, w_hh, b_ih, b_hh } = weights;
-    let inputs = [x, &h0, w_ih, w_hh, b_ih, b_hh].map(Into::into);
-    let case = case("gru", shape, h.len());
-    library::run(&GRU, &case, &inputs, &mut [y.into(), h.into()], pool, threads)
+    let inputs = [x, h0, w_ih, w_hh, b_ih, b_hh].map(Into::into);
+    request(&GRU, sizes, h0.len()).run(context, &inputs, &mut [y.into(), h.into()])
 }
 
-fn case(op: &str, [t, b, i]: [usize; 3], state: usize) -> Case {
+fn request(entry: &'static Entry, [t, b, i]: [usize; 3], state: usize) -> Request {
     let units = state.checked_div(b).unwrap_or(0);
-    let case = Case::new(op, DType::F32).axis("t", t as u64).axis("b", b as u64);
-    case.axis("i", i as u64).axis("h", units as u64)
+    let request = Request::new(entry, DType::F32).axis("t", t).axis("b", b);
+    request.axis("i", i).axis("h", units)
 }

@@ -1,9 +1,9 @@
 //! Known answers and threads of recurrent layers.
 
-use super::{GRU, LSTM, Weights, gru, lstm};
+use super::{GRU, LSTM, State, StateMut, Weights, gru, lstm};
+use crate::Context;
 use crate::blocks::row::trial;
 use proofmark_contract::{Entry, Want};
-use proofmark_tensor::Pool;
 
 const WEIGHTS: Weights<'_> = Weights {
     w_ih: &[1.0, -1.0, 0.5, 2.0],
@@ -18,8 +18,9 @@ fn sigmoid(x: f32) -> f32 {
 
 #[test]
 fn one_unit_known_by_hand_comes_out_of_an_lstm() {
-    let (mut y, mut h, mut c) = ([0.0], [0.5], [2.0]);
-    lstm(&[0.75], [1, 1, 1], WEIGHTS, &mut y, (&mut h, &mut c), &Pool::serial(), 1).unwrap();
+    let (mut y, mut h, mut c) = ([0.0], [0.0], [0.0]);
+    let (first, last) = (State { h: &[0.5], c: &[2.0] }, StateMut { h: &mut h, c: &mut c });
+    lstm(&Context::serial(), &[0.75], [1, 1, 1], WEIGHTS, first, &mut y, last).unwrap();
     // Sums by hand: i 0.75+0.1+0.25, f -0.75+0.2+0.5-0.2, g 0.375+0.3-0.5+0.1, o 1.5+0.4+0.125+0.6.
     let state = sigmoid(-0.25) * 2.0 + sigmoid(1.1) * 0.275f32.tanh();
     assert!((c[0] - state).abs() < 1e-6, "{} {state}", c[0]);
@@ -31,13 +32,13 @@ fn one_unit_known_by_hand_comes_out_of_a_gru() {
     let Weights { w_ih, w_hh, b_ih, b_hh } = WEIGHTS;
     let weights =
         Weights { w_ih: &w_ih[..3], w_hh: &w_hh[..3], b_ih: &b_ih[..3], b_hh: &b_hh[..3] };
-    let (mut y, mut h) = ([0.0], [0.5]);
-    gru(&[0.75], [1, 1, 1], weights, &mut y, &mut h, &Pool::serial(), 1).unwrap();
+    let (mut y, mut h, context) = ([0.0], [0.0], Context::serial());
+    gru(&context, &[0.75], [1, 1, 1], weights, &[0.5], &mut y, &mut h).unwrap();
     let (r, z) = (sigmoid(1.1), sigmoid(-0.25));
     let n = (0.675 + r * -0.4).tanh();
     let want = (1.0 - z) * n + z * 0.5;
     assert!((y[0] - want).abs() < 1e-6 && y == h, "{} {want}", y[0]);
-    assert!(gru(&[0.75], [2, 1, 1], weights, &mut y, &mut h, &Pool::serial(), 1).is_err());
+    assert!(gru(&context, &[0.75], [2, 1, 1], weights, &[0.5], &mut y, &mut h).is_err());
 }
 
 #[test]

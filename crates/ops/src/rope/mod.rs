@@ -37,11 +37,9 @@ mod tests;
 
 use crate::blocks::row::RowKernel;
 use crate::blocks::stored::Stored;
-use crate::library::{self, LibraryError};
+use crate::library::{Context, Error, Given, Mat, MatMut, Request};
 use definition::Rope;
 use proofmark_contract::Entry;
-use proofmark_schema::{AttrValue, Case};
-use proofmark_tensor::Pool;
 
 /// Rotary embedding with everything that belongs to it.
 pub static ENTRY: Entry = Entry {
@@ -51,40 +49,158 @@ pub static ENTRY: Entry = Entry {
     suite: include_str!("suite.toml"),
 };
 
-/// Turns the heads of `x` in place, `length` elements each, by the angles of their positions: x
-/// holds the heads of the first position, then those of the next. Pairs are half a head apart.
-/// Uses up to `threads` threads of `pool`.
+/// Which elements of a head make a pair.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Pairing {
+    /// Elements half of the turned part apart.
+    #[default]
+    NeoX,
+    /// Neighbours.
+    GptJ,
+}
+
+/// How frequencies are changed for positions beyond those of the training.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub enum Scaling {
+    /// Not at all.
+    #[default]
+    None,
+    /// All are divided by this.
+    Linear(f64),
+    /// Low ones are divided by this, high ones stay; see the module's page.
+    Llama3(f64),
+}
+
+/// How heads are turned.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Options {
+    /// The base of the frequencies.
+    pub theta: f64,
+    /// Which elements make a pair.
+    pub pairing: Pairing,
+    /// How frequencies are changed.
+    pub scaling: Scaling,
+    /// Elements of a head that are turned, from the first on; 0 means all.
+    pub part: usize,
+}
+
+impl Default for Options {
+    /// Whole heads, pairs half a head apart, a base of 10000, no scaling.
+    fn default() -> Options {
+        Options { theta: 10000.0, pairing: Pairing::NeoX, scaling: Scaling::None, part: 0 }
+    }
+}
+
+/// Turns the heads of `x` in place by the angles of their positions. A row is a head; the heads of
+/// a position stand below each other.
 ///
 /// ```
-/// use proofmark_ops::rope::rope_in_place;
-/// use proofmark_tensor::Pool;
+/// use proofmark_ops::{Context, MatMut, rope::in_place};
 ///
 /// let mut x = [1.0f32, 0.0, 1.0, 0.0];
-/// rope_in_place(&mut x, 2, &[0, 1], 10000.0, &Pool::serial(), 1)?;
+/// in_place(&Context::serial(), &[0, 1], MatMut::new(&mut x, 2, 2))?;
 /// // A head of one pair turns by one radian a position.
 /// assert_eq!(x[..2], [1.0, 0.0]);
 /// assert!((x[2] - 1f32.cos()).abs() < 1e-6 && (x[3] - 1f32.sin()).abs() < 1e-6);
-/// # Ok::<(), proofmark_ops::library::LibraryError>(())
+/// # Ok::<(), proofmark_ops::Error>(())
 /// ```
 ///
 /// # Errors
-/// If `x` is not a whole number of heads for each position, or `length` is odd.
-pub fn rope_in_place<T: Stored>(
-    x: &mut [T],
-    length: usize,
+/// If there is not the same number of heads for each position, or the length of a head is odd.
+pub fn in_place<T: Stored>(
+    context: &Context,
     positions: &[u32],
-    theta: f64,
-    pool: &Pool,
-    threads: usize,
-) -> Result<(), LibraryError> {
-    let heads = x.len().checked_div(positions.len() * length).unwrap_or(0);
-    let case = Case::new("rope", T::DTYPE)
-        .axis("b", 1)
-        .axis("s", positions.len() as u64)
-        .axis("h", heads as u64)
-        .axis("d", length as u64)
-        .attr("angles", AttrValue::Word("exact".to_owned()))
-        .attr("theta", AttrValue::Real(theta))
-        .attr("inplace", AttrValue::Flag(true));
-    library::run(&ENTRY, &case, &[positions.into()], &mut [x.into()], pool, threads)
+    x: MatMut<'_, T>,
+) -> Result<(), Error> {
+    Options::default().run_in_place(context, positions, x)
+}
+
+/// As [`in_place`], from `x` to `y`.
+///
+/// # Errors
+/// As for [`in_place`], and if the sizes differ.
+pub fn rope<T: Stored>(
+    context: &Context,
+    positions: &[u32],
+    x: Mat<'_, T>,
+    y: MatMut<'_, T>,
+) -> Result<(), Error> {
+    Options::default().run(context, positions, x, y)
+}
+
+impl Options {
+    /// As [`rope`], with these options.
+    ///
+    /// # Errors
+    /// As for [`rope`], and if an option is out of range.
+    pub fn run<T: Stored>(
+        &self,
+        context: &Context,
+        positions: &[u32],
+        x: Mat<'_, T>,
+        y: MatMut<'_, T>,
+    ) -> Result<(), Error> {
+        let request = self.request::<T>(positions.len(), x.rows, x.cols, "exact");
+        request.run(context, &[x.into(), positions.into()], &mut [y.into()])
+    }
+
+    /// As [`in_place`], with these options.
+    ///
+    /// # Errors
+    /// As for [`in_place`], and if an option is out of range.
+    pub fn run_in_place<T: Stored>(
+        &self,
+        context: &Context,
+        positions: &[u32],
+        x: MatMut<'_, T>,
+    ) -> Result<(), Error> {
+        let request = self.request::<T>(positions.len(), x.rows, x.cols, "exact");
+        let request = request.attr("inplace", Given::Flag(true));
+        request.run(context, &[positions.into()], &mut [x.into()])
+    }
+
+    /// As [`rope`], by cosines and sines that were computed before: a row of each for each
+    /// position, as long as there are pairs. The base and the scaling do not matter.
+    ///
+    /// # Errors
+    /// If the sizes differ.
+    pub fn run_with_table<T: Stored>(
+        &self,
+        context: &Context,
+        [cosines, sines]: [Mat<'_, f32>; 2],
+        x: Mat<'_, T>,
+        y: MatMut<'_, T>,
+    ) -> Result<(), Error> {
+        let request = self.request::<T>(cosines.rows, x.rows, x.cols, "table");
+        request.run(context, &[x.into(), cosines.into(), sines.into()], &mut [y.into()])
+    }
+
+    fn request<T: Stored>(
+        &self,
+        positions: usize,
+        rows: usize,
+        length: usize,
+        angles: &'static str,
+    ) -> Request {
+        let pairing = match self.pairing {
+            Pairing::NeoX => "neox",
+            Pairing::GptJ => "gptj",
+        };
+        let (scaling, factor) = match self.scaling {
+            Scaling::None => ("none", 8.0),
+            Scaling::Linear(factor) => ("linear", factor),
+            Scaling::Llama3(factor) => ("llama3", factor),
+        };
+        Request::new(&ENTRY, T::DTYPE)
+            .axis("b", 1)
+            .axis("s", positions)
+            .axis("h", rows.checked_div(positions).unwrap_or(0))
+            .axis("d", length)
+            .attr("angles", Given::Word(angles))
+            .attr("pairing", Given::Word(pairing))
+            .attr("part", Given::Int(self.part as i64))
+            .attr("theta", Given::Real(self.theta))
+            .attr("scaling", Given::Word(scaling))
+            .attr("factor", Given::Real(factor))
+    }
 }

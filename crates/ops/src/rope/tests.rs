@@ -4,10 +4,11 @@ use super::ENTRY;
 use super::definition::{Problem, Rope};
 use super::oracle::{self, Angles};
 use crate::blocks::row::trial::{self, Setup};
+use crate::{Context, Mat, MatMut};
 use proofmark_contract::{Op, Values, Want, check_case};
 use proofmark_schema::Case;
 use proofmark_simd::available;
-use proofmark_tensor::{Pool, bf16};
+use proofmark_tensor::bf16;
 
 fn case(text: &str) -> Case {
     text.parse().unwrap()
@@ -75,10 +76,15 @@ fn parts_that_are_odd_or_too_large_are_refused() {
 
 #[test]
 fn the_library_function_turns_in_place_and_refuses_misfits() {
-    let pool = Pool::serial();
+    let context = Context::serial();
     let mut x = [1.0, 2.0, 3.0, 4.0].map(bf16::from_f32);
     let before = x;
-    super::rope_in_place(&mut x, 4, &[0], 10000.0, &pool, 1).unwrap();
+    super::in_place(&context, &[0], MatMut::from(&mut x)).unwrap();
     assert_eq!(x, before, "position 0 turns nothing");
-    assert!(super::rope_in_place(&mut x, 3, &[0], 10000.0, &pool, 1).is_err());
+    assert!(super::in_place(&context, &[0], MatMut::new(&mut x, 1, 3)).is_err());
+    let quarter = [Mat::from(&[0.0f32, 0.0]), Mat::from(&[1.0f32, 1.0])];
+    let mut y = [bf16::ZERO; 4];
+    let (from, to) = (Mat::from(&before), MatMut::from(&mut y));
+    super::Options::default().run_with_table(&context, quarter, from, to).unwrap();
+    assert_eq!(y, [-3.0, -4.0, 1.0, 2.0].map(bf16::from_f32), "a quarter of a turn");
 }

@@ -32,11 +32,9 @@ mod tests;
 
 use crate::blocks::row::RowKernel;
 use crate::blocks::stored::Stored;
-use crate::library::{self, LibraryError};
+use crate::library::{Context, Error, Given, Mat, MatMut, Request};
 use definition::Softmax;
 use proofmark_contract::Entry;
-use proofmark_schema::{AttrValue, Case};
-use proofmark_tensor::Pool;
 
 /// Softmax with everything that belongs to it.
 pub static ENTRY: Entry = Entry {
@@ -46,48 +44,89 @@ pub static ENTRY: Entry = Entry {
     suite: include_str!("suite.toml"),
 };
 
-/// Writes the softmax of each row of `length` elements of `x` to `y`, with up to `threads`
-/// threads of `pool`.
+/// What else softmax can do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Options {
+    /// Row `i` of a problem sees the columns up to `cols - rows + i` only.
+    pub is_causal: bool,
+    /// Problems that the rows are divided among; a causal mask begins anew in each.
+    pub batches: usize,
+}
+
+impl Default for Options {
+    /// No mask, one problem.
+    fn default() -> Options {
+        Options { is_causal: false, batches: 1 }
+    }
+}
+
+/// Writes the softmax of each row of `x` to `y`.
 ///
 /// ```
-/// use proofmark_ops::softmax::softmax;
-/// use proofmark_tensor::Pool;
+/// use proofmark_ops::{Context, Mat, MatMut, softmax::softmax};
 ///
+/// let x = [1000.0f32, 1000.0, 0.0, f32::NEG_INFINITY];
 /// let mut y = [0.0f32; 4];
-/// softmax(&[1000.0f32, 1000.0, 0.0, f32::NEG_INFINITY], &mut y, 2, &Pool::serial(), 1)?;
+/// softmax(&Context::serial(), Mat::new(&x, 2, 2), MatMut::new(&mut y, 2, 2))?;
 /// assert_eq!(y, [0.5, 0.5, 1.0, 0.0]);
-/// # Ok::<(), proofmark_ops::library::LibraryError>(())
+/// # Ok::<(), proofmark_ops::Error>(())
 /// ```
 ///
 /// # Errors
-/// If `y` is not as long as `x`, `x` is not a whole number of rows, or the element type is not
-/// done.
-pub fn softmax<T: Stored>(
-    x: &[T],
-    y: &mut [T],
-    length: usize,
-    pool: &Pool,
-    threads: usize,
-) -> Result<(), LibraryError> {
-    let case = rows_of::<T>(x.len(), length);
-    library::run(&ENTRY, &case, &[x.into()], &mut [y.into()], pool, threads)
+/// If the sizes differ, or the element type is none of f32, bf16 and f16.
+pub fn softmax<'a, T: Stored>(
+    context: &Context,
+    x: impl Into<Mat<'a, T>>,
+    y: impl Into<MatMut<'a, T>>,
+) -> Result<(), Error> {
+    Options::default().run(context, x, y)
 }
 
 /// As [`softmax`], in place.
 ///
 /// # Errors
-/// If `x` is not a whole number of rows, or the element type is not done.
-pub fn softmax_in_place<T: Stored>(
-    x: &mut [T],
-    length: usize,
-    pool: &Pool,
-    threads: usize,
-) -> Result<(), LibraryError> {
-    let case = rows_of::<T>(x.len(), length).attr("inplace", AttrValue::Flag(true));
-    library::run(&ENTRY, &case, &[], &mut [x.into()], pool, threads)
+/// As for [`softmax`].
+pub fn in_place<'a, T: Stored>(
+    context: &Context,
+    x: impl Into<MatMut<'a, T>>,
+) -> Result<(), Error> {
+    Options::default().run_in_place(context, x)
 }
 
-fn rows_of<T: Stored>(elements: usize, length: usize) -> Case {
-    let rows = elements.checked_div(length).unwrap_or(0);
-    Case::new("softmax", T::DTYPE).axis("b", 1).axis("s", rows as u64).axis("d", length as u64)
+impl Options {
+    /// As [`softmax`], with these options.
+    ///
+    /// # Errors
+    /// As for [`softmax`], and if the rows cannot be divided among the problems.
+    pub fn run<'a, T: Stored>(
+        &self,
+        context: &Context,
+        x: impl Into<Mat<'a, T>>,
+        y: impl Into<MatMut<'a, T>>,
+    ) -> Result<(), Error> {
+        let (x, y) = (x.into(), y.into());
+        let request = self.request::<T>(x.rows, x.cols);
+        request.run(context, &[x.into()], &mut [y.into()])
+    }
+
+    /// As [`in_place`], with these options.
+    ///
+    /// # Errors
+    /// As for [`Options::run`].
+    pub fn run_in_place<'a, T: Stored>(
+        &self,
+        context: &Context,
+        x: impl Into<MatMut<'a, T>>,
+    ) -> Result<(), Error> {
+        let x = x.into();
+        let request = self.request::<T>(x.rows, x.cols).attr("inplace", Given::Flag(true));
+        request.run(context, &[], &mut [x.into()])
+    }
+
+    fn request<T: Stored>(&self, rows: usize, cols: usize) -> Request {
+        let each = rows.checked_div(self.batches).unwrap_or(0);
+        let request = Request::new(&ENTRY, T::DTYPE);
+        let request = request.axis("b", self.batches).axis("s", each).axis("d", cols);
+        if self.is_causal { request.attr("mask", Given::Word("causal")) } else { request }
+    }
 }

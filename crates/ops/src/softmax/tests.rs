@@ -4,6 +4,7 @@ use super::ENTRY;
 use super::definition::Problem;
 use super::oracle;
 use crate::blocks::row::trial::{self, Setup};
+use crate::{Context, Mat, MatMut};
 use proofmark_contract::{Call, KernelError, Values, Want, check_case};
 use proofmark_schema::{Case, Isa};
 use proofmark_simd::available;
@@ -148,16 +149,19 @@ fn a_workspace_that_is_too_small_is_refused() {
 
 #[test]
 fn the_library_functions_agree_and_refuse_misfits() {
-    let pool = Pool::new(2);
+    let (context, two) = (Context::serial(), Context::with_threads(2).unwrap());
     let x: Vec<bf16> = (0..60).map(|i| bf16::from_f32(i as f32 / 7.0)).collect();
     let mut y = vec![bf16::ZERO; 60];
-    super::softmax(&x, &mut y, 20, &pool, 2).unwrap();
+    super::softmax(&two, Mat::new(&x, 3, 20), MatMut::new(&mut y, 3, 20)).unwrap();
     let mut in_place = x.clone();
-    super::softmax_in_place(&mut in_place, 20, &pool, 1).unwrap();
+    super::in_place(&context, MatMut::new(&mut in_place, 3, 20)).unwrap();
     assert_eq!(y, in_place);
-    assert!(super::softmax(&x, &mut y, 7, &pool, 1).is_err(), "60 is no multiple of 7");
-    assert!(super::softmax(&x, &mut y[..40], 20, &pool, 1).is_err(), "y is shorter than x");
-    super::softmax::<f32>(&[], &mut [], 0, &pool, 1).unwrap();
+    let seven = super::softmax(&context, Mat::new(&x, 9, 7), MatMut::new(&mut y, 9, 7));
+    assert!(seven.is_err(), "60 elements are fewer than 9 rows of 7");
+    let short = super::softmax(&context, Mat::new(&x, 3, 20), MatMut::new(&mut y, 2, 20));
+    assert!(short.is_err(), "y has fewer rows than x");
+    let mut nothing = [0.0f32; 0];
+    super::softmax(&context, &[], &mut nothing).unwrap();
 }
 
 #[test]

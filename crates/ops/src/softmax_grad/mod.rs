@@ -25,11 +25,9 @@ mod tests;
 
 use crate::blocks::row::RowKernel;
 use crate::blocks::stored::Stored;
-use crate::library::{self, LibraryError};
+use crate::library::{Context, Error, Mat, MatMut, Request};
 use definition::SoftmaxGrad;
 use proofmark_contract::Entry;
-use proofmark_schema::Case;
-use proofmark_tensor::Pool;
 
 /// The op with everything that belongs to it.
 pub static ENTRY: Entry = Entry {
@@ -39,33 +37,27 @@ pub static ENTRY: Entry = Entry {
     suite: include_str!("suite.toml"),
 };
 
-/// Writes the gradient by what softmax was given to `dx`, from its result `y` and the gradient `dy`
-/// by that, in rows of `length` elements. Uses up to `threads` threads of `pool`.
+/// Writes the gradient with respect to the input of softmax to `dx`, from the output `y` of softmax
+/// and the gradient `dy` with respect to that.
 ///
 /// ```
-/// use proofmark_ops::softmax_grad::softmax_grad;
-/// use proofmark_tensor::Pool;
+/// use proofmark_ops::{Context, softmax_grad::softmax_grad};
 ///
 /// let mut dx = [0.0f32; 2];
-/// softmax_grad(&[0.25, 0.75], &[4.0, 0.0], 2, &mut dx, &Pool::serial(), 1)?;
+/// softmax_grad(&Context::serial(), &[0.25f32, 0.75], &[4.0, 0.0], &mut dx)?;
 /// assert_eq!(dx, [0.75, -0.75]);
-/// # Ok::<(), proofmark_ops::library::LibraryError>(())
+/// # Ok::<(), proofmark_ops::Error>(())
 /// ```
 ///
 /// # Errors
-/// If lengths differ, or are not a whole number of rows.
-pub fn softmax_grad<T: Stored>(
-    y: &[T],
-    dy: &[T],
-    length: usize,
-    dx: &mut [T],
-    pool: &Pool,
-    threads: usize,
-) -> Result<(), LibraryError> {
-    let rows = y.len().checked_div(length).unwrap_or(0);
-    let case = Case::new("softmax_grad", T::DTYPE)
-        .axis("b", 1)
-        .axis("s", rows as u64)
-        .axis("d", length as u64);
-    library::run(&ENTRY, &case, &[y.into(), dy.into()], &mut [dx.into()], pool, threads)
+/// If the sizes differ.
+pub fn softmax_grad<'a, T: Stored>(
+    context: &Context,
+    y: impl Into<Mat<'a, T>>,
+    dy: impl Into<Mat<'a, T>>,
+    dx: impl Into<MatMut<'a, T>>,
+) -> Result<(), Error> {
+    let (y, dy, dx) = (y.into(), dy.into(), dx.into());
+    let request = Request::rows(&ENTRY, T::DTYPE, (y.rows, y.cols));
+    request.run(context, &[y.into(), dy.into()], &mut [dx.into()])
 }

@@ -3,8 +3,9 @@
 use super::{ENTRY, softmax_grad};
 use crate::blocks::row::trial;
 use crate::softmax::softmax;
+use crate::{Context, Mat, MatMut};
 use proofmark_contract::{Values, Want};
-use proofmark_tensor::{Pool, bf16};
+use proofmark_tensor::bf16;
 
 #[test]
 fn the_oracle_gives_values_computed_by_hand() {
@@ -17,17 +18,17 @@ fn the_oracle_gives_values_computed_by_hand() {
 
 #[test]
 fn the_gradient_is_what_a_small_change_of_x_does_to_the_loss() {
-    let pool = Pool::serial();
+    let context = Context::serial();
     let x = [0.3f32, -1.0, 2.0, 0.5, 0.0];
     let dy = [1.0f32, 2.0, -1.0, 0.5, 3.0];
     let loss = |x: &[f32]| -> f64 {
         let mut y = [0.0; 5];
-        softmax(x, &mut y, 5, &pool, 1).unwrap();
+        softmax(&context, x, &mut y).unwrap();
         y.iter().zip(&dy).map(|(y, dy)| f64::from(y * dy)).sum()
     };
     let (mut y, mut dx) = ([0.0; 5], [0.0; 5]);
-    softmax(&x, &mut y, 5, &pool, 1).unwrap();
-    softmax_grad(&y, &dy, 5, &mut dx, &pool, 1).unwrap();
+    softmax(&context, &x, &mut y).unwrap();
+    softmax_grad(&context, &y, &dy, &mut dx).unwrap();
     for (i, dx) in dx.into_iter().enumerate() {
         let moved = |step: f32| {
             let mut x = x;
@@ -47,9 +48,10 @@ fn threads_do_not_change_a_bit() {
 
 #[test]
 fn the_library_function_refuses_misfits() {
-    let (pool, y, mut dx) = (Pool::serial(), [bf16::ONE; 4], [bf16::ZERO; 4]);
-    softmax_grad(&y, &y, 1, &mut dx, &pool, 1).unwrap();
+    let (context, y, mut dx) = (Context::serial(), [bf16::ONE; 4], [bf16::ZERO; 4]);
+    let ones = Mat::new(&y, 4, 1);
+    softmax_grad(&context, ones, ones, MatMut::new(&mut dx, 4, 1)).unwrap();
     assert_eq!(dx, [bf16::ZERO; 4], "of one element the sum is itself");
-    assert!(softmax_grad(&y, &y[..3], 4, &mut dx, &pool, 1).is_err(), "dy is shorter than y");
-    assert!(softmax_grad(&y, &y, 3, &mut dx, &pool, 1).is_err(), "not whole rows");
+    assert!(softmax_grad(&context, &y, &y[..3], &mut dx).is_err(), "dy is shorter than y");
+    assert!(softmax_grad(&context, &y, &y, &mut dx[..3]).is_err(), "dx is shorter than y");
 }

@@ -33,12 +33,11 @@ mod structure;
 #[cfg(test)]
 mod tests;
 
-use crate::library::{self, LibraryError};
+use crate::library::{Context, Error, Given, Input, Mat, MatMut, Request};
 use convert::{Convert, Way};
 use definition::Product;
 use proofmark_contract::{Entry, Kernel};
-use proofmark_schema::{AttrValue, Case, DType};
-use proofmark_tensor::Pool;
+use proofmark_schema::DType;
 
 static PRODUCTS: &[&dyn Kernel] = &[&kernels::PARALLEL, &kernels::SIMD, &kernels::SCALAR];
 
@@ -74,7 +73,7 @@ pub static CSR_TO_COO: Entry = Entry {
     suite: include_str!("suite_convert.toml"),
 };
 
-/// A sparse matrix as its row pointers, columns and values.
+/// A sparse matrix by rows.
 #[derive(Clone, Copy, Debug)]
 pub struct Csr<'a> {
     /// Columns of the matrix.
@@ -87,71 +86,177 @@ pub struct Csr<'a> {
     pub values: &'a [f32],
 }
 
-fn case(op: &str, rows: usize, cols: usize, entries: usize) -> Case {
-    Case::new(op, DType::F32)
-        .axis("m", rows as u64)
-        .axis("n", cols as u64)
-        .attr("each", AttrValue::Int(0))
-        .attr("entries", AttrValue::Int(entries as i64))
+/// The entries of a sparse matrix in no order.
+#[derive(Clone, Copy, Debug)]
+pub struct Coo<'a> {
+    /// Rows and columns of the matrix.
+    pub sizes: (usize, usize),
+    /// The row of each entry.
+    pub rows: &'a [i32],
+    /// The column of each entry.
+    pub columns: &'a [i32],
+    /// The entries.
+    pub values: &'a [f32],
 }
 
-/// The product of a sparse matrix and a vector, with up to `threads` threads of `pool`.
+/// Where the entries of a sparse matrix are written: `places` are row pointers or rows.
+#[derive(Debug)]
+pub struct EntriesMut<'a> {
+    /// Row pointers by rows, the row of each entry in no order.
+    pub places: &'a mut [i32],
+    /// The column of each entry.
+    pub columns: &'a mut [i32],
+    /// The entries.
+    pub values: &'a mut [f32],
+}
+
+/// A sparse matrix in either form.
+#[derive(Clone, Copy, Debug)]
+pub enum Sparse<'a> {
+    /// By rows.
+    Csr(Csr<'a>),
+    /// In no order.
+    Coo(Coo<'a>),
+}
+
+impl<'a> From<Csr<'a>> for Sparse<'a> {
+    fn from(matrix: Csr<'a>) -> Self {
+        Sparse::Csr(matrix)
+    }
+}
+
+impl<'a> From<Coo<'a>> for Sparse<'a> {
+    fn from(matrix: Coo<'a>) -> Self {
+        Sparse::Coo(matrix)
+    }
+}
+
+impl<'a> Sparse<'a> {
+    fn sizes(&self) -> (usize, usize) {
+        match self {
+            Sparse::Csr(csr) => (csr.pointers.len().saturating_sub(1), csr.width),
+            Sparse::Coo(coo) => coo.sizes,
+        }
+    }
+
+    fn operands(&self) -> [Input<'a>; 3] {
+        match *self {
+            Sparse::Csr(Csr { pointers, columns, values, .. }) => {
+                [pointers.into(), columns.into(), values.into()]
+            }
+            Sparse::Coo(Coo { rows, columns, values, .. }) => {
+                [rows.into(), columns.into(), values.into()]
+            }
+        }
+    }
+
+    fn entries(&self) -> usize {
+        match self {
+            Sparse::Csr(csr) => csr.values.len(),
+            Sparse::Coo(coo) => coo.values.len(),
+        }
+    }
+
+    fn format(&self) -> Given {
+        Given::Word(if matches!(self, Sparse::Csr(_)) { "csr" } else { "coo" })
+    }
+
+    /// A request for an op on it, without its other axes.
+    fn request(&self, entry: &'static Entry) -> Request {
+        let (rows, cols) = self.sizes();
+        Request::new(entry, DType::F32)
+            .axis("m", rows)
+            .axis("n", cols)
+            .attr("each", Given::Int(0))
+            .attr("entries", Given::Int(self.entries() as i64))
+    }
+}
+
+/// Writes the product of a sparse matrix and the vector `x` to `y`.
 ///
 /// ```
 /// use proofmark_ops::sparse::{Csr, spmv};
-/// use proofmark_tensor::Pool;
+/// use proofmark_ops::Context;
 ///
 /// // 2 0 3 / 0 0 0
 /// let matrix = Csr { width: 3, pointers: &[0, 2, 2], columns: &[0, 2], values: &[2.0, 3.0] };
 /// let mut y = [0.0f32; 2];
-/// spmv(matrix, &[1.0, 10.0, 100.0], &mut y, &Pool::serial(), 1)?;
+/// spmv(&Context::serial(), matrix, &[1.0, 10.0, 100.0], &mut y)?;
 /// assert_eq!(y, [302.0, 0.0]);
-/// # Ok::<(), proofmark_ops::library::LibraryError>(())
+/// # Ok::<(), proofmark_ops::Error>(())
 /// ```
 ///
 /// # Errors
-/// If lengths differ, or indices make no matrix.
+/// If the lengths differ, or indices make no matrix.
 ///
 /// # Panics
 /// If a column of a long row leaves the matrix.
-pub fn spmv(
-    matrix: Csr<'_>,
+pub fn spmv<'a>(
+    context: &Context,
+    matrix: impl Into<Sparse<'a>>,
     x: &[f32],
     y: &mut [f32],
-    pool: &Pool,
-    threads: usize,
-) -> Result<(), LibraryError> {
-    let case = case("spmv", y.len(), matrix.width, matrix.values.len());
-    let inputs = [matrix.pointers.into(), matrix.columns.into(), matrix.values.into(), x.into()];
-    library::run(&SPMV, &case, &inputs, &mut [y.into()], pool, threads)
+) -> Result<(), Error> {
+    let matrix = matrix.into();
+    let [places, columns, values] = matrix.operands();
+    let request = matrix.request(&SPMV).attr("format", matrix.format());
+    request.run(context, &[places, columns, values, x.into()], &mut [y.into()])
 }
 
-/// The product of a sparse matrix and a matrix of `columns` columns, row after row, with up to
-/// `threads` threads of `pool`.
+/// Writes the product of a sparse matrix and the matrix `x` to `y`.
 ///
 /// ```
 /// use proofmark_ops::sparse::{Csr, spmm};
-/// use proofmark_tensor::Pool;
+/// use proofmark_ops::{Context, Mat, MatMut};
 ///
 /// let matrix = Csr { width: 2, pointers: &[0, 1, 2], columns: &[1, 0], values: &[2.0, 3.0] };
+/// let x = [1.0, 2.0, 3.0, 4.0];
 /// let mut y = [0.0f32; 4];
-/// spmm(matrix, &[1.0, 2.0, 3.0, 4.0], 2, &mut y, &Pool::serial(), 1)?;
+/// spmm(&Context::serial(), matrix, Mat::new(&x, 2, 2), MatMut::new(&mut y, 2, 2))?;
 /// assert_eq!(y, [6.0, 8.0, 3.0, 6.0]);
-/// # Ok::<(), proofmark_ops::library::LibraryError>(())
+/// # Ok::<(), proofmark_ops::Error>(())
 /// ```
 ///
 /// # Errors
-/// If lengths differ, or indices make no matrix.
-pub fn spmm(
-    matrix: Csr<'_>,
-    x: &[f32],
-    columns: usize,
-    y: &mut [f32],
-    pool: &Pool,
-    threads: usize,
-) -> Result<(), LibraryError> {
-    let rows = matrix.pointers.len().saturating_sub(1);
-    let case = case("spmm", rows, matrix.width, matrix.values.len()).axis("p", columns as u64);
-    let inputs = [matrix.pointers.into(), matrix.columns.into(), matrix.values.into(), x.into()];
-    library::run(&SPMM, &case, &inputs, &mut [y.into()], pool, threads)
+/// If the sizes differ, or indices make no matrix.
+///
+/// # Panics
+/// If a column of a long row leaves the matrix.
+pub fn spmm<'a>(
+    context: &Context,
+    matrix: impl Into<Sparse<'a>>,
+    x: Mat<'_, f32>,
+    y: MatMut<'_, f32>,
+) -> Result<(), Error> {
+    let matrix = matrix.into();
+    let [places, columns, values] = matrix.operands();
+    let request = matrix.request(&SPMM).axis("p", x.cols).attr("format", matrix.format());
+    request.run(context, &[places, columns, values, x.into()], &mut [y.into()])
+}
+
+/// Writes a matrix, sorted by row and column, to `into`, whose places are row pointers.
+///
+/// # Errors
+/// If the lengths differ, or indices make no matrix.
+pub fn coo_to_csr(context: &Context, matrix: Coo<'_>, into: EntriesMut<'_>) -> Result<(), Error> {
+    convert(&COO_TO_CSR, context, matrix.into(), into)
+}
+
+/// Writes the entries of a matrix to `into`, whose places are rows.
+///
+/// # Errors
+/// If the lengths differ, or indices make no matrix.
+pub fn csr_to_coo(context: &Context, matrix: Csr<'_>, into: EntriesMut<'_>) -> Result<(), Error> {
+    convert(&CSR_TO_COO, context, matrix.into(), into)
+}
+
+fn convert(
+    entry: &'static Entry,
+    context: &Context,
+    matrix: Sparse<'_>,
+    into: EntriesMut<'_>,
+) -> Result<(), Error> {
+    let EntriesMut { places, columns, values } = into;
+    let outputs = &mut [places.into(), columns.into(), values.into()];
+    matrix.request(entry).run(context, &matrix.operands(), outputs)
 }

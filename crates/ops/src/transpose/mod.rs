@@ -23,10 +23,8 @@ mod oracle;
 mod tests;
 
 use crate::blocks::stored::Stored;
-use crate::library::{self, LibraryError};
+use crate::library::{Context, Error, Mat, MatMut, Request};
 use proofmark_contract::Entry;
-use proofmark_schema::Case;
-use proofmark_tensor::Pool;
 
 /// The op with everything that belongs to it.
 pub static ENTRY: Entry = Entry {
@@ -36,28 +34,40 @@ pub static ENTRY: Entry = Entry {
     suite: include_str!("suite.toml"),
 };
 
-/// Writes the `m × n` matrix `x`, turned over, to `y`, with up to `threads` threads of `pool`.
+/// Writes the transpose of `x` to `y`.
 ///
 /// ```
-/// use proofmark_ops::transpose::transpose;
-/// use proofmark_tensor::Pool;
+/// use proofmark_ops::{Context, Mat, MatMut, transpose::transpose};
 ///
+/// let x = [1.0f32, 2.0, 3.0, 4.0, 5.0, 6.0];
 /// let mut y = [0.0f32; 6];
-/// transpose(&[1.0, 2.0, 3.0, 4.0, 5.0, 6.0], &mut y, [2, 3], &Pool::serial(), 1)?;
+/// transpose(&Context::serial(), Mat::new(&x, 2, 3), MatMut::new(&mut y, 3, 2))?;
 /// assert_eq!(y, [1.0, 4.0, 2.0, 5.0, 3.0, 6.0]);
-/// # Ok::<(), proofmark_ops::library::LibraryError>(())
+/// # Ok::<(), proofmark_ops::Error>(())
 /// ```
 ///
 /// # Errors
-/// If a length is not `m · n`.
+/// If `y` does not have the sizes of the transpose.
 pub fn transpose<T: Stored>(
-    x: &[T],
-    y: &mut [T],
-    [m, n]: [usize; 2],
-    pool: &Pool,
-    threads: usize,
-) -> Result<(), LibraryError> {
-    let case =
-        Case::new("transpose", T::DTYPE).axis("b", 1).axis("m", m as u64).axis("n", n as u64);
-    library::run(&ENTRY, &case, &[x.into()], &mut [y.into()], pool, threads)
+    context: &Context,
+    x: Mat<'_, T>,
+    y: MatMut<'_, T>,
+) -> Result<(), Error> {
+    batched(context, 1, x, y)
+}
+
+/// As [`transpose`], of `batches` matrices below each other.
+///
+/// # Errors
+/// If the rows cannot be divided among the matrices, or as for [`transpose`].
+pub fn batched<T: Stored>(
+    context: &Context,
+    batches: usize,
+    x: Mat<'_, T>,
+    y: MatMut<'_, T>,
+) -> Result<(), Error> {
+    let each = x.rows.checked_div(batches).unwrap_or(0);
+    let request = Request::new(&ENTRY, T::DTYPE);
+    let request = request.axis("b", batches).axis("m", each).axis("n", x.cols);
+    request.run(context, &[x.into()], &mut [y.into()])
 }

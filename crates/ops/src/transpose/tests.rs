@@ -2,10 +2,11 @@
 
 use super::{ENTRY, transpose};
 use crate::blocks::row::trial::{self, Setup};
+use crate::{Context, Mat, MatMut};
 use proofmark_contract::{Values, Want};
 use proofmark_schema::{Case, Isa};
 use proofmark_simd::available;
-use proofmark_tensor::{Pool, bf16};
+use proofmark_tensor::bf16;
 
 #[test]
 fn the_oracle_puts_elements_where_they_belong_and_gives_only_the_wanted() {
@@ -38,11 +39,14 @@ fn threads_that_meet_within_a_matrix_move_every_element_once() {
 
 #[test]
 fn the_library_function_turns_back_and_refuses_misfits() {
-    let pool = Pool::new(2);
+    let context = Context::with_threads(2).unwrap();
     let x: Vec<bf16> = (0..100 * 37).map(bf16::from_bits).collect();
     let (mut y, mut back) = (vec![bf16::ZERO; x.len()], vec![bf16::ZERO; x.len()]);
-    transpose(&x, &mut y, [100, 37], &pool, 2).unwrap();
-    transpose(&y, &mut back, [37, 100], &pool, 1).unwrap();
+    let over = |x: &[bf16], y: &mut [bf16], m: usize, n: usize| {
+        transpose(&context, Mat::new(x, m, n), MatMut::new(y, n, m))
+    };
+    over(&x, &mut y, 100, 37).unwrap();
+    over(&y, &mut back, 37, 100).unwrap();
     assert_eq!(x, back);
-    assert!(transpose(&x, &mut y, [100, 38], &pool, 1).is_err());
+    assert!(over(&x, &mut y, 100, 38).is_err());
 }

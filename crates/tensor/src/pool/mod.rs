@@ -3,6 +3,7 @@
 use rustix::thread::futex::{Flags, wait, wake};
 use std::any::Any;
 use std::cell::{Cell, UnsafeCell};
+use std::io;
 use std::ops::Range;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -91,8 +92,16 @@ impl Pool {
     /// # Panics
     /// If the system refuses a thread.
     pub fn new(max_threads: usize) -> Pool {
+        Pool::try_new(max_threads).expect("the system gives a thread")
+    }
+
+    /// As [`Pool::new`].
+    ///
+    /// # Errors
+    /// If the system refuses a thread.
+    pub fn try_new(max_threads: usize) -> io::Result<Pool> {
         if max_threads <= 1 {
-            return Pool::serial();
+            return Ok(Pool::serial());
         }
         let shared = Arc::new(Shared {
             signals: (1..max_threads).map(|_| Signal(AtomicU32::new(signal::IDLE))).collect(),
@@ -100,13 +109,17 @@ impl Pool {
             running: AtomicU32::new(0),
             panic: Mutex::new(None),
         });
-        let start = |helper: usize| {
-            let shared = Arc::clone(&shared);
+        let mut helpers = Helpers { shared, threads: Vec::with_capacity(max_threads - 1) };
+        let mut start = |helper: usize| {
+            let shared = Arc::clone(&helpers.shared);
             let named = thread::Builder::new().name(format!("pool-{helper}"));
-            named.spawn(move || shared.help(helper)).expect("the system gives a thread")
+            helpers.threads.push(named.spawn(move || shared.help(helper))?);
+            Ok(())
         };
-        let threads = (1..max_threads).map(start).collect();
-        Pool { helpers: Some(Helpers { shared, threads }), turn: Mutex::new(()) }
+        let started = (1..max_threads).try_for_each(&mut start);
+        // Dropped after a failure, it ends the helpers that were started.
+        let pool = Pool { helpers: Some(helpers), turn: Mutex::new(()) };
+        started.map(|()| pool)
     }
 
     /// A pool of the caller alone.

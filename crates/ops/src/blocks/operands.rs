@@ -1,0 +1,117 @@
+//! A caller's operands without their element types, and the tensors that they are for the length of
+//! one call.
+
+use crate::library::{Mat, MatMut};
+use proofmark_schema::DType;
+use proofmark_tensor::{Element, Layout, Tensor};
+use std::marker::PhantomData;
+
+/// How the elements of an operand lie.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Form {
+    /// One after the other.
+    Dense,
+    /// In rows that begin `stride` elements apart.
+    Rows { rows: usize, cols: usize, stride: usize },
+    /// As the transpose of what lies there.
+    Transposed,
+}
+
+/// An operand that is read.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Input<'a> {
+    pub(crate) dtype: DType,
+    pub(crate) base: *const u8,
+    /// Elements of the slice.
+    pub(crate) len: usize,
+    pub(crate) form: Form,
+    life: PhantomData<&'a [u8]>,
+}
+
+/// An operand that is written.
+#[derive(Debug)]
+pub(crate) struct Output<'a> {
+    pub(crate) dtype: DType,
+    pub(crate) base: *mut u8,
+    pub(crate) len: usize,
+    pub(crate) form: Form,
+    life: PhantomData<&'a mut [u8]>,
+}
+
+impl<'a, T: Element> From<&'a [T]> for Input<'a> {
+    fn from(data: &'a [T]) -> Self {
+        let (base, len) = (data.as_ptr().cast(), data.len());
+        Input { dtype: T::DTYPE, base, len, form: Form::Dense, life: PhantomData }
+    }
+}
+
+impl<'a, T: Element> From<Mat<'a, T>> for Input<'a> {
+    fn from(mat: Mat<'a, T>) -> Self {
+        let Mat { data, rows, cols, stride, is_transposed } = mat;
+        let form = if is_transposed { Form::Transposed } else { Form::Rows { rows, cols, stride } };
+        Input { form, ..data.into() }
+    }
+}
+
+impl<'a, T: Element> From<&'a mut [T]> for Output<'a> {
+    fn from(data: &'a mut [T]) -> Self {
+        let (base, len) = (data.as_mut_ptr().cast(), data.len());
+        Output { dtype: T::DTYPE, base, len, form: Form::Dense, life: PhantomData }
+    }
+}
+
+impl<'a, T: Element> From<MatMut<'a, T>> for Output<'a> {
+    fn from(mat: MatMut<'a, T>) -> Self {
+        let MatMut { data, rows, cols, stride } = mat;
+        Output { form: Form::Rows { rows, cols, stride }, ..data.into() }
+    }
+}
+
+/// Tensors without addresses, which lie where a caller's operands lie during a call.
+#[derive(Debug)]
+pub(crate) struct Unplaced {
+    inputs: Vec<Tensor>,
+    outputs: Vec<Tensor>,
+}
+
+impl Unplaced {
+    /// For operands of these element types and layouts.
+    pub(crate) fn new(inputs: Vec<(DType, Layout)>, outputs: Vec<(DType, Layout)>) -> Unplaced {
+        let tensor = |(dtype, layout): (DType, Layout), is_written: bool| {
+            let base = std::ptr::NonNull::<u64>::dangling().as_ptr().cast();
+            // SAFETY: it is not used before `with` has moved it to memory that a caller lends.
+            unsafe { Tensor::from_raw(base, dtype, layout, is_written) }
+        };
+        let inputs = inputs.into_iter().map(|one| tensor(one, false)).collect();
+        Unplaced { inputs, outputs: outputs.into_iter().map(|one| tensor(one, true)).collect() }
+    }
+
+    /// Runs `work` on the operands as tensors.
+    ///
+    /// # Panics
+    /// If an element type differs, or an operand is shorter than its tensor.
+    pub(crate) fn with<R>(
+        &mut self,
+        inputs: &[Input<'_>],
+        outputs: &mut [Output<'_>],
+        work: impl FnOnce(&[Tensor], &mut [Tensor]) -> R,
+    ) -> R {
+        assert_eq!((inputs.len(), outputs.len()), (self.inputs.len(), self.outputs.len()));
+        let fits = |tensor: &Tensor, dtype, len| {
+            assert!(tensor.dtype == dtype && tensor.layout.span() <= len, "operand does not fit");
+        };
+        for (tensor, input) in self.inputs.iter_mut().zip(inputs) {
+            fits(tensor, input.dtype, input.len);
+            // SAFETY: the slice has the tensor's element type and at least its elements, as just
+            // checked. It is borrowed for longer than `work` runs, and the tensor is moved again
+            // before it is used again.
+            unsafe { tensor.move_to(input.base.cast_mut()) };
+        }
+        for (tensor, output) in self.outputs.iter_mut().zip(outputs) {
+            fits(tensor, output.dtype, output.len);
+            // SAFETY: as above; the slice is borrowed exclusively.
+            unsafe { tensor.move_to(output.base) };
+        }
+        work(&self.inputs, &mut self.outputs)
+    }
+}

@@ -1,0 +1,300 @@
+//! What is decided once for a request and used again by every call like it.
+
+use super::context::Context;
+use super::error::Error;
+use super::request::{Chosen, Request};
+use crate::blocks::operands::{Form, Input, Output, Unplaced};
+use crate::tuning;
+use proofmark_contract::{Call, Entry, Kernel, Operand, Signature, check_case};
+use proofmark_schema::{Case, DType, Isa};
+use proofmark_tensor::{AlignedBuffer, Layout, Recycler};
+use std::cell::RefCell;
+
+/// Plans that a thread keeps.
+const KEPT_PLANS: usize = 64;
+/// Bytes of scratch memory that a thread keeps for its next call.
+const KEPT_BYTES: usize = 64 << 20;
+
+thread_local! {
+    static PLANS: RefCell<Plans> = const { RefCell::new(Plans { slots: Vec::new(), next: 0 }) };
+    /// Scratch memory of calls from this thread.
+    static SCRATCH: RefCell<Recycler> = const { RefCell::new(Recycler::new(KEPT_BYTES)) };
+}
+
+/// Makes the call that a request asks for.
+pub(super) fn run(
+    request: &Request,
+    context: &Context,
+    inputs: &[Input<'_>],
+    outputs: &mut [Output<'_>],
+    packed: Option<&[u8]>,
+) -> Result<(), Error> {
+    let threads = context.threads();
+    let forms = Forms { inputs, outputs };
+    let (slot, mut plan) = match PLANS.with_borrow_mut(|plans| plans.take(request, threads, &forms))
+    {
+        Some((slot, plan)) => (Some(slot), plan),
+        None => (None, Box::new(Plan::new(*request, context, &forms)?)),
+    };
+    let done = plan.call(context, inputs, outputs, packed);
+    // A plan whose kernel panics is not given back.
+    PLANS.with_borrow_mut(|plans| plans.give(slot, plan));
+    done
+}
+
+/// The operands of a call, for how they lie.
+struct Forms<'c, 'a, 'b> {
+    inputs: &'c [Input<'a>],
+    outputs: &'c [Output<'b>],
+}
+
+impl Forms<'_, '_, '_> {
+    fn each(&self) -> impl Iterator<Item = Passed> + '_ {
+        let read =
+            self.inputs.iter().map(|of| Passed { dtype: of.dtype, len: of.len, form: of.form });
+        let write =
+            self.outputs.iter().map(|of| Passed { dtype: of.dtype, len: of.len, form: of.form });
+        read.chain(write)
+    }
+}
+
+/// What is known of an operand that was passed.
+#[derive(Clone, Copy)]
+struct Passed {
+    dtype: DType,
+    len: usize,
+    form: Form,
+}
+
+impl Passed {
+    /// Elements from one row to the next, where rows were given.
+    fn stride(&self) -> Option<usize> {
+        match self.form {
+            Form::Dense | Form::Transposed => None,
+            Form::Rows { stride, .. } => Some(stride),
+        }
+    }
+}
+
+/// The plans of a thread.
+struct Plans {
+    slots: Vec<Option<Box<Plan>>>,
+    /// The slot that the next plan takes once all are taken.
+    next: usize,
+}
+
+impl Plans {
+    /// Takes a plan for the length of a call.
+    fn take(
+        &mut self,
+        request: &Request,
+        threads: usize,
+        forms: &Forms<'_, '_, '_>,
+    ) -> Option<(usize, Box<Plan>)> {
+        let fits = |slot: &Option<Box<Plan>>| {
+            slot.as_ref().is_some_and(|plan| plan.fits(request, threads, forms))
+        };
+        let slot = self.slots.iter().position(fits)?;
+        Some((slot, self.slots[slot].take()?))
+    }
+
+    /// Keeps a plan, in the slot that it was taken from.
+    fn give(&mut self, slot: Option<usize>, plan: Box<Plan>) {
+        let is_free = |slot: usize| self.slots[slot].is_none();
+        match slot.filter(|&slot| is_free(slot)) {
+            Some(slot) => self.slots[slot] = Some(plan),
+            None if self.slots.len() < KEPT_PLANS => self.slots.push(Some(plan)),
+            None => {
+                self.slots[self.next] = Some(plan);
+                self.next = (self.next + 1) % KEPT_PLANS;
+            }
+        }
+    }
+}
+
+/// What an operand must be.
+#[derive(Clone, Copy, Debug)]
+struct Need {
+    name: &'static str,
+    dtype: DType,
+    rows: usize,
+    cols: usize,
+    /// As it was passed when the plan was made.
+    stride: Option<usize>,
+    may_be_padded: bool,
+}
+
+/// A kernel made ready for a request.
+#[derive(Debug)]
+struct Plan {
+    request: Request,
+    threads: usize,
+    case: Case,
+    chosen: Chosen,
+    workspace_bytes: usize,
+    prepared: AlignedBuffer,
+    needs: Vec<Need>,
+    operands: Unplaced,
+}
+
+impl Plan {
+    fn new(request: Request, context: &Context, forms: &Forms<'_, '_, '_>) -> Result<Plan, Error> {
+        let threads = context.threads();
+        let case = request.case();
+        let signature = check_case(request.entry.op, &case)?;
+        let needs = needs(&signature, forms)?;
+        let Chosen(kernel, isa) = match request.packed_for {
+            Some(chosen) => chosen,
+            None => {
+                let found = chosen(request.entry, &case, threads, request.may_prepare)?;
+                Chosen(found.0, found.1)
+            }
+        };
+        let placed = |(operand, need): (&Operand, &Need)| {
+            let layout = match need.stride {
+                Some(stride) if need.rows > 1 => Layout::padded(operand.shape.as_slice(), stride),
+                _ => operand.layout(),
+            };
+            (need.dtype, layout)
+        };
+        let mut all = signature.operands().iter().zip(&needs).map(placed);
+        let inputs = all.by_ref().take(signature.inputs().len()).collect();
+        let operands = Unplaced::new(inputs, all.collect());
+        let prepared_bytes =
+            if request.may_prepare { kernel.prepared_bytes(&case, isa) } else { 0 };
+        let mut prepared = AlignedBuffer::new(prepared_bytes);
+        let workspace_bytes = kernel.workspace_bytes(&case, isa, threads);
+        if request.may_prepare {
+            let mut workspace = AlignedBuffer::new(workspace_bytes);
+            let mut call = Call {
+                case: &case,
+                isa,
+                threads,
+                pool: context.pool(),
+                inputs: &[],
+                outputs: &mut [],
+                workspace: workspace.as_mut_slice(),
+                prepared: &[],
+            };
+            kernel.prepare(&mut call, prepared.as_mut_slice())?;
+        }
+        let chosen = Chosen(kernel, isa);
+        Ok(Plan { request, threads, case, chosen, workspace_bytes, prepared, needs, operands })
+    }
+
+    /// Whether it is for such a call. Lengths are checked by the call itself.
+    fn fits(&self, request: &Request, threads: usize, forms: &Forms<'_, '_, '_>) -> bool {
+        self.threads == threads
+            && self.request == *request
+            && forms.inputs.len() + forms.outputs.len() == self.needs.len()
+            && forms.each().zip(&self.needs).all(|(passed, need)| passed.stride() == need.stride)
+    }
+
+    fn call(
+        &mut self,
+        context: &Context,
+        inputs: &[Input<'_>],
+        outputs: &mut [Output<'_>],
+        packed: Option<&[u8]>,
+    ) -> Result<(), Error> {
+        let forms = Forms { inputs, outputs };
+        for (passed, need) in forms.each().zip(&self.needs) {
+            check(&passed, need)?;
+        }
+        let bytes = self.workspace_bytes;
+        let mut scratch = SCRATCH.with_borrow_mut(|kept| kept.take(bytes));
+        let Chosen(kernel, isa) = self.chosen;
+        let done = self.operands.with(inputs, outputs, |inputs, outputs| {
+            kernel.run(&mut Call {
+                case: &self.case,
+                isa,
+                threads: self.threads,
+                pool: context.pool(),
+                inputs,
+                outputs,
+                workspace: &mut scratch.as_mut_slice()[..bytes],
+                prepared: packed.unwrap_or(self.prepared.as_slice()),
+            })
+        });
+        SCRATCH.with_borrow_mut(|kept| kept.give(scratch));
+        Ok(done?)
+    }
+}
+
+/// What the operands must be.
+fn needs(signature: &Signature, forms: &Forms<'_, '_, '_>) -> Result<Vec<Need>, Error> {
+    let expected = (signature.inputs().len(), signature.outputs().len());
+    if (forms.inputs.len(), forms.outputs.len()) != expected {
+        let got = forms.inputs.len() + forms.outputs.len();
+        return Err(Error::Count { got, need: expected.0 + expected.1 });
+    }
+    let each = signature.operands().iter().zip(forms.each());
+    each.map(|(operand, passed)| {
+        let layout = operand.layout();
+        let need = Need {
+            name: operand.name,
+            dtype: operand.dtype,
+            rows: layout.rows(),
+            cols: layout.cols(),
+            stride: passed.stride(),
+            may_be_padded: operand.free_row_stride,
+        };
+        check(&passed, &need).map(|()| need)
+    })
+    .collect()
+}
+
+fn check(passed: &Passed, need: &Need) -> Result<(), Error> {
+    let &Need { name, dtype, rows, cols, may_be_padded, .. } = need;
+    if passed.dtype != dtype {
+        return Err(Error::DType { name, got: passed.dtype, need: dtype });
+    }
+    let elements = rows.saturating_mul(cols);
+    match passed.form {
+        Form::Dense if passed.len != elements => {
+            Err(Error::Length { name, got: passed.len, need: elements })
+        }
+        Form::Dense => Ok(()),
+        Form::Transposed => Err(Error::Transposed { name }),
+        // Rows may be counted otherwise than the op counts them, as long as they are whole.
+        Form::Rows { rows: got, cols: wide, stride } => {
+            if got.saturating_mul(wide) != elements || (wide != cols && elements > 0) {
+                return Err(Error::Shape { name, got: (got, wide), need: (rows, cols) });
+            }
+            let fault = |why| Err(Error::Stride { name, cols, stride, why });
+            let span = match got {
+                0 => 0,
+                _ => (got - 1).saturating_mul(stride).saturating_add(wide),
+            };
+            match () {
+                () if elements == 0 => Ok(()),
+                () if got > 1 && stride < wide => fault("without overlapping"),
+                () if got > 1 && stride != wide && !may_be_padded => fault("in this op"),
+                () if span > passed.len => fault("in a slice that short"),
+                () => Ok(()),
+            }
+        }
+    }
+}
+
+pub(crate) fn chosen(
+    entry: &Entry,
+    case: &Case,
+    threads: usize,
+    may_prepare: bool,
+) -> Result<(&'static dyn Kernel, Isa), Error> {
+    let fitting = entry.kernels.iter().filter(|kernel| threads > 1 || !kernel.is_serial_twin());
+    let name = tuning::kernel(entry, case, threads);
+    let tuned = entry.kernels.iter().filter(|kernel| Some(kernel.name()) == name);
+    for &kernel in tuned.chain(fitting) {
+        let paths = kernel.isas().iter().rev().copied();
+        let usable = paths.filter(|&isa| proofmark_simd::available(isa));
+        for isa in usable {
+            let is_ready = may_prepare || kernel.prepared_bytes(case, isa) == 0;
+            if is_ready && kernel.supports(case, isa).is_ok() {
+                return Ok((kernel, isa));
+            }
+        }
+    }
+    Err(Error::NoKernel(entry.op.name()))
+}
