@@ -15,7 +15,7 @@ pub fn cells<'a>(records: impl IntoIterator<Item = &'a Record>) -> Vec<Vec<&'a R
                 && first.case == record.case
                 && first.run == record.run
         };
-        // Records of a case stand together, so that the newest cells are looked at first.
+        // Records of a case stand together, so the search starts at the newest cell.
         match cells.iter_mut().rev().find(same) {
             Some(cell) => cell.push(record),
             None => cells.push(vec![record]),
@@ -26,8 +26,8 @@ pub fn cells<'a>(records: impl IntoIterator<Item = &'a Record>) -> Vec<Vec<&'a R
 
 /// The measured records of one cell with comparable intervals, the fastest first.
 ///
-/// Ratios to the first arm, since slow drifts of the machine cancel in them; times only where a
-/// ratio is missing.
+/// The intervals are ratios to the first arm, since slow drifts of the machine cancel in them. They
+/// are times only if a ratio is missing.
 pub fn field<'a>(cell: &[&'a Record]) -> Vec<(&'a Record, Interval)> {
     let measured: Vec<(&Record, &Performance)> =
         cell.iter().filter_map(|&record| Some((record, record.judged.performance()?))).collect();

@@ -20,10 +20,10 @@ pub struct Spot {
 }
 
 impl Spot {
-    /// The same size raced again at another time: only what every race showed is shown.
+    /// Merges two races of one size at different times: a verdict stands only if both gave it.
     ///
-    /// An interval covers the minutes of its race. What waking a thread costs moves from hour to
-    /// hour by more than that; the hull of races that lie apart covers what was seen of it.
+    /// An interval covers the minutes of its race. The cost of waking a thread drifts by more than
+    /// that from hour to hour. The hull of races at different times covers the drift that was seen.
     #[must_use]
     pub fn and_again(self, again: Spot) -> Spot {
         let (one, two) = (self.ratio, again.ratio);
@@ -50,13 +50,13 @@ pub struct Between {
     pub is_faster: bool,
 }
 
-/// A gain that is shown to be at least this is worth a thread at once.
+/// A gain of at least this, if shown, is worth a thread at once.
 const CLEAR_GAIN: f64 = 1.1;
 
 impl Between {
-    /// The size from which on the second is worth taking: the first at which it was shown to pay
-    /// if it pays clearly there, else twice that. What waking a thread costs changes by a quarter
-    /// with what ran before, so that a gain of some per cent today is a loss tomorrow.
+    /// The size from which the second contender is worth taking: the first size at which it was
+    /// shown to pay if it pays clearly there, else twice that. The cost of waking a thread changes
+    /// by a quarter with what ran before, so a gain of some per cent today is a loss tomorrow.
     pub fn worth(&self, spots: &[Spot]) -> u64 {
         let is_clear = |spot: &Spot| spot.at == self.high && spot.ratio.high <= 1.0 / CLEAR_GAIN;
         if spots.iter().any(is_clear) { self.high } else { 2 * self.high }
@@ -128,12 +128,12 @@ pub fn answer(places: &[Spot]) -> Answer {
     }
 }
 
-/// The size to race next so that a single crossing is known better; none where it is known well
-/// enough, or where there is not just one.
+/// The size to race next to narrow a single crossing; none if it is known well enough, or if there
+/// is not exactly one crossing.
 pub fn next_place(places: &[Spot]) -> Option<u64> {
     let Answer::Once { crossing: Between { low, high, .. } } = answer(places) else { return None };
-    // Sizes within the crossing at which nothing was shown: only what lies outside of them can
-    // still move a bound.
+    // Nothing was shown at the sizes within the crossing. Only a size between them and a bound can
+    // still move that bound.
     let mut known: Vec<u64> = places.iter().map(|place| place.at).collect();
     known.retain(|at| (low..=high).contains(at));
     known.sort_unstable();
@@ -146,8 +146,8 @@ pub fn next_place(places: &[Spot]) -> Option<u64> {
     (gap(widest) > NARROW && is_new).then_some(middle)
 }
 
-/// A zone of the rule that parallel code below its threshold costs nothing, gains a little at it
-/// and clearly above it.
+/// A zone of the rule for parallel code: below its threshold it costs nothing, at the threshold it
+/// gains a little, and above it gains clearly.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Zone {
     /// `below`, `at` or `above`.
@@ -158,7 +158,7 @@ pub struct Zone {
     pub speedup: Interval,
     /// What is wanted, in words.
     pub wanted: String,
-    /// Whether the estimate is there.
+    /// Whether the estimate meets it.
     pub is_met: bool,
 }
 

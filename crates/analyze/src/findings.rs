@@ -14,7 +14,7 @@ const FLAG_PERCENT: f64 = 105.0;
 const IMPOSSIBLE_PERCENT: f64 = 200.0;
 /// Half-width of an interval above which a time is not worth much.
 const WIDE: f64 = 0.10;
-/// Change of a ruler over a race, as a share, that is told where the whole interval lies beyond it.
+/// Change of a ruler over a race, as a share, that is reported if the whole interval exceeds it.
 const DRIFT: f64 = 0.02;
 
 /// Every finding on the records, refusals first.
@@ -53,8 +53,8 @@ fn refusal(record: &Record) -> Option<Finding> {
 
 /// A call that took less time than the limits allow, if it did.
 ///
-/// The arithmetic limit is that of f32 multiply-adds; narrower types have faster instructions,
-/// so for them an excess over it accuses nobody.
+/// The arithmetic limit is that of f32 multiply-adds. Narrower types have faster instructions, so
+/// an excess over the limit is no evidence against them.
 pub fn too_fast(record: &Record) -> Option<Finding> {
     let efficiency = metrics::value("efficiency", record)?;
     let performance = record.judged.performance()?;
@@ -64,7 +64,7 @@ pub fn too_fast(record: &Record) -> Option<Finding> {
         return None;
     }
     let limits = performance.limits?;
-    // Older records know the rate of f32 alone, which narrow types may well beat.
+    // Older records hold the rate of f32 alone, which narrow types may exceed.
     let is_bound = limits.unit.is_some()
         || matches!(record.case.dtype, DType::F32 | DType::F64)
         || is_bound_by_traffic(record, &limits);
@@ -109,7 +109,8 @@ fn wide_interval(record: &Record) -> Option<Finding> {
     Some(Finding { severity, claim, items: vec![record.item], advice: advice.to_owned() })
 }
 
-/// What the rulers and the wait for a quiet machine say of a race; told once, by its first arm.
+/// What the rulers and the wait for a quiet machine say of a race; reported with its first arm
+/// only.
 fn conditions(record: &Record) -> Vec<Finding> {
     let performance = record.judged.performance().filter(|of| of.slices.arm == 0);
     let Some(conditions) = performance.and_then(|of| of.conditions.as_ref()) else {

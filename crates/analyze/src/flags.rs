@@ -12,7 +12,7 @@ const WIDE: f64 = 0.10;
 const SPREAD: f64 = 0.20;
 /// Memory over that of the leanest contender of the case, from which it is flagged.
 const FAT: f64 = 1.5;
-/// Bytes below which nobody minds.
+/// Excess in bytes below which memory is not flagged.
 const FAT_FLOOR: u64 = 1 << 20;
 /// Efficiency in per cent above which the limit, the work or the time is wrong.
 const OVER: f64 = 105.0;
@@ -32,7 +32,7 @@ pub enum FlagKind {
     Memory,
     /// A kernel that allocates in the timed call.
     Allocation,
-    /// Others used the machine, or it became slower.
+    /// Other processes used the machine, or it became slower.
     Noise,
     /// Not measured: unsupported, absent or skipped.
     Missing,
@@ -80,7 +80,7 @@ impl FlagKind {
 pub struct Flag {
     /// The kind.
     pub kind: FlagKind,
-    /// Whom it is about; `the machine` for noise.
+    /// The contender it is about; `the machine` for noise.
     pub who: String,
     /// Cases it was seen on.
     pub cases: usize,
@@ -172,7 +172,7 @@ fn seen(record: &Record, least: Option<u64>, spread: Option<f64>) -> Vec<(FlagKi
     seen
 }
 
-/// Told once a race, by its first arm.
+/// Reported once per race, with its first arm.
 fn noise(performance: &Performance) -> Option<(f64, String)> {
     let conditions = performance.conditions.as_ref().filter(|_| performance.slices.arm == 0)?;
     if let Some(ratio) = &conditions.throttled {

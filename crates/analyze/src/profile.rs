@@ -57,7 +57,7 @@ pub fn profile(stacks: &[Stack]) -> Profile {
         for name in names {
             functions.entry(name).or_default().1 += samples;
         }
-        // What a library's function does is its caller's doing.
+        // The time of a library's function counts as its caller's.
         let own = frames.iter().rev().find(|frame| !frame.is_library).or(frames.last());
         if let Some(own) = own {
             functions.entry(&own.function).or_default().0 += samples;

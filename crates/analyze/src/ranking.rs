@@ -1,4 +1,4 @@
-//! Who wins how often, by how much, and whether the difference is worth a choice.
+//! Which contender wins how often, by how much, and whether the difference is worth a choice.
 
 use crate::cells::{cells, field, geometric_mean};
 use crate::winner::winner;
@@ -39,7 +39,7 @@ impl Advice {
 /// One contender among others.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Place {
-    /// Who.
+    /// The contender.
     pub contender: ContenderId,
     /// Contested cases that it was measured on.
     pub cases: usize,
@@ -60,7 +60,7 @@ pub struct Contest<'a> {
     pub first: &'a Record,
     /// The next.
     pub second: &'a Record,
-    /// The time of the next over the first's, less one.
+    /// The time of the second over that of the first, minus one.
     pub gain: f64,
     /// Whether the first one's interval stands clear.
     pub is_clear: bool,
@@ -162,7 +162,7 @@ fn place_of<'p>(places: &'p mut Vec<Place>, contender: &ContenderId) -> &'p mut 
     &mut places[at]
 }
 
-/// Who comes nearest to the overall winner on the cases that both have.
+/// The contender that comes nearest to the overall winner on the cases that both have.
 fn rival(places: &[Place], fields: &[Vec<(&ContenderId, f64)>]) -> Option<(ContenderId, f64)> {
     let (best, others) = places.split_first()?;
     let gain = |other: &Place| {

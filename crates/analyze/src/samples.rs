@@ -35,7 +35,7 @@ pub struct Estimate {
 /// How the times of slices are spread.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Spread {
-    /// The mean; its error is that of the means of trials, since slices of a trial are kin.
+    /// The mean; its error is that of the means of trials, since slices of a trial are correlated.
     pub mean: Estimate,
     /// The standard deviation.
     pub deviation: Estimate,
@@ -61,8 +61,8 @@ impl Samples {
         self.trials.iter().flatten()
     }
 
-    /// One repetition a trial where there are [`LEAST_REPETITIONS`] trials; else each trial is
-    /// cut into as many equal parts as are needed, as far as its slices go.
+    /// One repetition per trial if there are [`LEAST_REPETITIONS`] trials. Otherwise each trial is
+    /// cut into as many equal parts as are needed, as far as its slices allow.
     pub fn repetitions(&self) -> Vec<Repetition> {
         let parts = self.parts();
         self.trials.iter().flat_map(|trial| cut(trial, parts)).filter_map(repetition).collect()

@@ -9,11 +9,11 @@ use serde::Serialize;
 /// Efficiencies from which scaling is excellent, and good.
 const EXCELLENT: f64 = 0.85;
 const GOOD: f64 = 0.5;
-/// What each added thread must bring of itself, so that returns are not called diminishing.
+/// The share of a thread that each added thread must gain; below it, returns are diminishing.
 const WORTH_A_THREAD: f64 = 0.25;
-/// Share of the memory's bandwidth from which it is the memory that ends the scaling.
+/// Share of the memory's bandwidth from which memory limits the scaling.
 const SATURATED: f64 = 0.7;
-/// Share of a call from which fork and join are what ends it.
+/// Share of a call from which the overhead of fork and join limits the scaling.
 const OVERHEAD: f64 = 0.1;
 const CONFIDENCE: f64 = 0.95;
 
@@ -21,11 +21,11 @@ const CONFIDENCE: f64 = 0.95;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Label {
-    /// At least 85 % of the threads' worth.
+    /// At least 85 % of the ideal speed-up.
     Excellent,
     /// At least 50 %.
     Good,
-    /// Less, or the last threads added brought less than a quarter of themselves each.
+    /// Less, or each of the last threads added gained less than a quarter of a thread.
     Diminishing,
     /// The interval holds 1.
     NoGain,
@@ -46,7 +46,7 @@ impl Label {
     }
 }
 
-/// What keeps the widest point from its threads' worth.
+/// What keeps the widest point from the ideal speed-up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Cause {
@@ -62,7 +62,7 @@ pub enum Cause {
     Serial,
 }
 
-/// A contender on a case with so many threads.
+/// A contender on a case with one thread count.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct ScalePoint {
     /// Threads.
@@ -110,8 +110,8 @@ pub struct Scaling {
     pub contender: ContenderId,
     /// Its caches and pages.
     pub memory: Memory,
-    /// Whether all thread counts ran in the blocks of one race; else ratios are of races one after
-    /// the other, with intervals that are the wider for it.
+    /// Whether all thread counts ran in the blocks of one race. Otherwise the ratios compare
+    /// successive races, and their intervals are wider for it.
     pub is_interleaved: bool,
     /// One thread first, then more.
     pub points: Vec<ScalePoint>,
@@ -220,7 +220,7 @@ fn point(
     })
 }
 
-/// From pairs of slices where there are such; else the widest that two intervals allow.
+/// The speed-up from pairs of slices if there are any, else the widest that both times allow.
 fn speedup(base: &Performance, own: &Performance, is_interleaved: bool) -> Option<Interval> {
     if is_interleaved {
         return Some(own.comparison.as_ref()?.ratio.inverse());

@@ -29,7 +29,7 @@ pub struct Standing<'a> {
     pub peers: Option<f64>,
 }
 
-/// Every group with a known limit, the one to look at first first.
+/// Every group with a known limit, in the order in which to look at them.
 ///
 /// The fastest kernel of ours stands for a case; where none was measured, the fastest of all.
 pub fn status<'a>(records: impl IntoIterator<Item = &'a Record>) -> Vec<Standing<'a>> {

@@ -6,12 +6,12 @@ use proofmark_schema::record::Record;
 use proofmark_schema::{DType, Family, Memory};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// One who does a whole step: a peer, or the kernels of this project, the fastest on each case.
+/// One side of a whole step: a peer, or the kernels of this project, the fastest on each case.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Side {
     /// The peer, or `native`.
     pub who: String,
-    /// Time of the step in nanoseconds; its ends are those of all layers at once.
+    /// Time of the step in nanoseconds; its ends are the sums of the layers' ends.
     pub ns: Interval,
     /// Nanoseconds of each op, the most first.
     pub by_op: Vec<(String, f64)>,
@@ -76,7 +76,7 @@ fn side_of(record: &Record) -> String {
     }
 }
 
-/// Takes a record into the layer that it is a time of: the least of a side's kernels counts.
+/// Adds a record to its layer; the fastest of a side's kernels counts.
 fn note<'a>(layers: &mut Vec<Layer<'a>>, record: &'a Record, used: &'a Use) {
     let op = record.case.op.as_str();
     let is_same = |layer: &Layer<'_>| layer.used == used && layer.op == op;

@@ -34,7 +34,7 @@ pub struct Tile<'a> {
     pub best: &'a Record,
 }
 
-/// Who is fastest over two axes, all else equal.
+/// The fastest contender over two axes, all else equal.
 #[derive(Clone, Debug, PartialEq)]
 pub struct MapSweep<'a> {
     /// The op, element type, threads and run.
@@ -58,7 +58,7 @@ pub struct RoleMean<'a> {
     pub size: u64,
     /// Cases of that size.
     pub cases: usize,
-    /// Who is fastest on most of them.
+    /// The contender that is fastest on most of them.
     pub most: &'a ContenderId,
     /// Geometric mean of the fastest one's efficiency in per cent, where limits are known.
     pub efficiency: Option<f64>,
@@ -116,7 +116,7 @@ pub fn map_sweeps<'a>(records: impl IntoIterator<Item = &'a Record>) -> Vec<MapS
                 }
             }
         }
-        // Fewer cells than that are two lines, not a map.
+        // Fewer than four cells make lines, not a map.
         found.extend(best.filter(|map| map.tiles.len() >= 4));
     }
     found

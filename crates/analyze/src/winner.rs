@@ -1,4 +1,4 @@
-//! Who is fastest on a case, where the intervals allow to say so.
+//! The fastest contender on a case, if the intervals single one out.
 
 use crate::cells::field;
 use proofmark_schema::ContenderId;
@@ -10,7 +10,7 @@ use proofmark_schema::record::Record;
 pub struct Winner {
     /// The one whose interval stands clear of every other's.
     pub best: Option<ContenderId>,
-    /// Those that could all be the fastest, where there is no such one; the lowest estimate first.
+    /// Contenders that could each be the fastest, if none stands clear; lowest estimate first.
     pub tie: Vec<ContenderId>,
 }
 

@@ -12,8 +12,8 @@ pub enum Inputs {
     /// All inputs change (`proofmark_contract::Pattern`) and one output element is spoiled; each
     /// call is timed alone.
     Fresh(Change),
-    /// The same, but only one call of each pair finds new inputs, the other those of the call
-    /// before it.
+    /// As `Fresh`, but calls come in pairs: one call of a pair finds new inputs, the other finds
+    /// the inputs of the call before it.
     Audit(Change),
 }
 
@@ -37,7 +37,7 @@ pub struct Batch {
     pub check_each_call: bool,
     /// Fill the workspace with this pattern first.
     pub dirty_workspace: Option<u32>,
-    /// A loop of calls and nothing else, with hot caches: to measure what a batch itself costs.
+    /// Run a loop of calls and nothing else, with hot caches, to measure the overhead of a batch.
     pub bare: bool,
     /// What happens to the inputs before each call.
     pub inputs: Inputs,
@@ -57,7 +57,8 @@ impl Default for Batch {
     }
 }
 
-/// What a batch took, as the worker tells it; `outer_ns` and `used_ns` are the supervisor's own.
+/// What a batch took. The worker reports every field but `outer_ns` and `used_ns`, which the
+/// supervisor measures itself.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Ran {
     /// Start of the timed calls on the monotonic clock.
@@ -77,7 +78,7 @@ pub struct Ran {
     /// Processor time that the kernel accounts to the whole process meanwhile, priming included;
     /// 0 where it does not say.
     pub used_ns: u64,
-    /// Time that results which lie elsewhere took into the outputs, after the batch.
+    /// Time to bring results that lie elsewhere into the outputs, after the batch.
     pub settle_ns: u64,
     /// Involuntary switches of the calling thread.
     pub switches: u32,
@@ -85,7 +86,7 @@ pub struct Ran {
     pub faults: u32,
     /// Heap allocations of the process.
     pub allocations: u32,
-    /// Bytes that these asked for.
+    /// Bytes that these allocations asked for.
     pub allocated_bytes: u64,
     /// State that was left changed; see [`proofmark_schema::wire::leak`].
     pub leaks: u32,

@@ -8,12 +8,12 @@ use std::sync::atomic::Ordering;
 
 /// Below this an address is a null pointer with an offset.
 const NULL_BYTES: u64 = 64 * 1024;
-/// A fault this near to the stack pointer is the end of the stack.
+/// A fault this near to the stack pointer counts as a stack overflow.
 const STACK_BYTES: u64 = 1 << 20;
 /// The kernel's code for a fault without an address: misaligned or not canonical.
 const SI_KERNEL: i32 = 0x80;
 
-/// Why the worker is no more, in a word or two.
+/// Why the worker died, in a word or two.
 pub(crate) fn cause(page: &HandOver, ending: Ending) -> String {
     match ending {
         Ending::Exit(code) => format!("exit {code}"),

@@ -11,14 +11,15 @@ use std::sync::{Mutex, Once, PoisonError, RwLock, RwLockReadGuard};
 /// The workers that this process has started and not ended yet.
 static WORKERS: Mutex<BTreeSet<i32>> = Mutex::new(BTreeSet::new());
 
-/// The variable that every worker has in its environment, and whatever it starts inherits.
+/// The environment variable that every worker has and that every process it starts inherits.
 pub(crate) const MARK: &str = "PROOFMARK_PAD";
 
 /// Notes that a worker is in this process's charge. What it leaves behind becomes a child of this
 /// process, so that it can be found.
 pub(crate) fn add_worker(pid: Pid) {
     static ADOPTS: Once = Once::new();
-    // Where the kernel refuses, orphans go to its first process, as they always did.
+    // Where the kernel refuses, orphans go to the first process of the system, which is the
+    // default.
     ADOPTS.call_once(|| {
         let own = rustix::process::getpid();
         let _ = rustix::process::set_child_subreaper(Some(own));
@@ -35,8 +36,8 @@ pub(crate) fn starting() -> RwLockReadGuard<'static, ()> {
     STARTING.read().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Notes that a worker has ended, and ends what workers have left behind. Where a worker is being
-/// started at this moment, that is left to the next one that ends.
+/// Notes that a worker has ended, and ends the processes that workers have left behind. While
+/// another worker is being started, this sweep is left to the next worker that ends.
 pub(crate) fn remove_worker(pid: Pid) {
     workers(|known| known.remove(&pid.as_raw_nonzero().get()));
     let Ok(_none_is_starting) = STARTING.try_write() else { return };
@@ -53,7 +54,7 @@ pub(crate) fn remove_worker(pid: Pid) {
 pub(crate) fn cpu_ns(pid: Pid) -> u64 {
     let mut total = 0;
     let mut open = children(pid);
-    // A tree that grows while it is walked is walked no further than this.
+    // The bound ends the walk of a tree that grows while it is walked.
     for _ in 0..1000 {
         let Some(next) = open.pop() else { break };
         total += ProcessClock::of(next).ok().and_then(ProcessClock::ns).unwrap_or(0);

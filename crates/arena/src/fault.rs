@@ -22,13 +22,13 @@ pub enum Fault {
     /// The worker was ended because it did not answer in time.
     #[error("worker ended: {}", describe(.0))]
     TimedOut(Box<Crash>),
-    /// The world failed: no process, no memory, no file to be had.
+    /// The system failed: it could give no process, no memory or no file.
     #[error("{0}")]
     World(String),
 }
 
 impl Fault {
-    /// A failure of the world, with what was attempted.
+    /// A failure of the system, with what was attempted.
     pub(crate) fn world(attempt: &str, error: impl Into<io::Error>) -> Fault {
         Fault::World(format!("{attempt}: {}", error.into()))
     }

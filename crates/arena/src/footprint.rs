@@ -1,13 +1,13 @@
-//! What a worker's process is, as the kernel tells it: what its contender has changed of it.
+//! The state of a worker's process as the kernel reports it, to find what its contender changed.
 
 use crate::descendants;
 use rustix::process::Pid;
 use std::fs;
 use std::path::PathBuf;
 
-/// Files that a contender may open and keep without a word: libraries keep some.
+/// Number of files that a contender may open and keep before it is reported: libraries keep some.
 const FILES: usize = 16;
-/// Bytes that it may print without a word.
+/// Number of bytes that it may print before it is reported.
 const PRINTED_BYTES: u64 = 64 * 1024;
 
 /// The state of a process at one moment.
@@ -34,7 +34,8 @@ impl Footprint {
             line.unwrap_or_default().trim().to_owned()
         };
         let stat = text("stat");
-        // Behind the name, which may have any character in it, the nice value is field 17.
+        // The name may contain any character, so fields are counted from its end. The nice value is
+        // field 17 after it.
         let rest = stat.rsplit_once(") ").map_or("", |(_, rest)| rest);
         Footprint {
             processors: field("Cpus_allowed_list:"),

@@ -4,21 +4,21 @@
 //! each afresh and unmaps it when it is freed, so that the kernel clears every page of it again.
 //! Workers are never touched: how they get their memory is part of what is measured.
 
-/// From now on, memory that this process frees stays with it until [`give_back_memory`]. Threads
-/// that start later share the first one's heap: in heaps of their own large blocks do not fit.
+/// Keeps the memory that this process frees until [`give_back_memory`]. Threads that start later
+/// share the first thread's heap, because large blocks do not fit into heaps of their own.
 pub fn keep_freed_memory() {
     #[cfg(target_env = "gnu")]
     // SAFETY: each call sets a number under the allocator's own lock, and refuses what it does not
     // know; no memory changes hands.
     unsafe {
         libc::mallopt(libc::M_MMAP_MAX, 0);
-        // The greatest threshold there is: never.
+        // The greatest threshold that there is, so that memory is never trimmed.
         libc::mallopt(libc::M_TRIM_THRESHOLD, -1);
         libc::mallopt(libc::M_ARENA_MAX, 1);
     }
 }
 
-/// Gives freed memory back to the system: others are measured next.
+/// Gives freed memory back to the system, because other processes are measured next.
 pub fn give_back_memory() {
     #[cfg(target_env = "gnu")]
     // SAFETY: only pages that the allocator has free are given back, under its own lock.
@@ -43,7 +43,8 @@ mod tests {
     #[test]
     #[expect(clippy::disallowed_methods, reason = "the test starts itself with another setting")]
     fn freed_memory_stays_until_it_is_given_back() {
-        // A test has a thread and with it a heap of its own before it can say that it wants none.
+        // A test runs in a thread of its own, which has its own heap before the test can ask for a
+        // shared one.
         if std::env::var_os(ONE_HEAP).is_none() {
             let name = "heap::tests::freed_memory_stays_until_it_is_given_back";
             let mut again = std::process::Command::new(std::env::current_exe().unwrap());

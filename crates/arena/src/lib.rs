@@ -11,7 +11,7 @@
 //!
 //! 1. The first datagram carries the hash of the protocol and the page's memory file. The worker
 //!    maps it, waits for its turn, answers `Ready` and hands the turn back. A second file asks the
-//!    worker to sample itself, and is where it notes them (`wire::samples`).
+//!    worker to sample itself and receives the samples (`wire::samples`).
 //! 2. A message: the supervisor sends it, then sets `turn` to `MESSAGE`. The worker reads one
 //!    datagram, carries it out, sends one answer, then hands the turn back.
 //! 3. A batch: the supervisor writes the command into the page and sets `turn` to `WORKER`. The
@@ -23,7 +23,7 @@
 //! A worker of a race is held ([`Worker::hold`]): all of its threads are stopped (SIGSTOP) while it
 //! is not its turn.
 //!
-//! A worker that has loaded what takes long (`Warm`) can copy itself (`Copy`): the copies are
+//! A worker that has loaded a large library (`Warm`) can copy itself (`Copy`). The copies are
 //! workers like any other, and children of the supervisor.
 //!
 //! A worker that dies hands nothing back: its signal handler writes the crash into the page and

@@ -4,12 +4,12 @@ use std::time::Duration;
 
 const GIB: u64 = 1 << 30;
 
-/// Limits of one worker. Processor time decides; the others catch what it cannot see.
+/// Limits of one worker. Processor time is the main limit; the others catch what it does not see.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
     /// Processor time of one batch or message, all threads together.
     pub cpu: Duration,
-    /// Time on the wall for the same; lax, because a busy machine makes honest kernels late.
+    /// Wall-clock time for the same. It is lax because a busy machine makes honest kernels late.
     pub wall: Duration,
     /// No answer and no processor time used for so long means a deadlock.
     pub silence: Duration,
@@ -18,8 +18,8 @@ pub struct Limits {
 }
 
 impl Default for Limits {
-    /// 20 s of processor time, 60 s on the wall, 10 s of silence, and 60 % of the memory that is
-    /// available now, at most 8 GiB.
+    /// 20 s of processor time, 60 s of wall-clock time, 10 s of silence, and 60 % of the memory
+    /// that is available now, at most 8 GiB.
     fn default() -> Limits {
         Limits {
             cpu: Duration::from_secs(20),
@@ -30,20 +30,20 @@ impl Default for Limits {
     }
 }
 
-/// Operations a second that nobody is too slow with: a plain loop makes some ten times as many,
-/// and with subnormal numbers as many.
+/// Operations a second that even a slow kernel reaches. A plain loop does about ten times as many,
+/// and about this many with subnormal numbers.
 const SLOW_RATE: f64 = 2e8;
 
 impl Limits {
-    /// These limits where a call has so many operations: a large case without vectors takes
-    /// minutes, and nobody hangs who does that.
+    /// These limits for calls of so many operations. A large case without vector instructions takes
+    /// minutes, and a kernel that takes that long does not hang.
     pub(crate) fn for_calls_of(self, operations: u64) -> Limits {
         let more = Duration::from_secs_f64(operations as f64 / SLOW_RATE);
         Limits { cpu: self.cpu + more, wall: self.wall + 3 * more, ..self }
     }
 
-    /// These limits for the loading of a library that is not ours: it may read gigabytes from a
-    /// disk and run compilers, whose time is not its own.
+    /// These limits for loading a third-party library. It may read gigabytes from a disk and run
+    /// compilers, whose processor time is not the worker's own.
     pub(crate) fn patient(self) -> Limits {
         Limits {
             cpu: self.cpu * 6,

@@ -6,8 +6,8 @@ use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-/// The originals of one thread, by program and contender; none for a contender that loads fast.
-/// Of one thread, because the kernel ends a worker with the thread that started it.
+/// The originals of one thread, by program and contender; `None` for a contender that loads fast.
+/// They belong to one thread because the kernel ends a worker with the thread that started it.
 type Originals = BTreeMap<(PathBuf, String), Option<Worker>>;
 
 thread_local! {
@@ -15,12 +15,11 @@ thread_local! {
 }
 
 impl Arena {
-    /// Starts a worker for a contender: for a library that takes long to load, a copy of a process
-    /// that has loaded it, else a new one.
+    /// Starts a worker for a contender. If its library takes long to load, the worker is a copy of
+    /// a process that has loaded it; else it is a new process.
     ///
-    /// Copies have the layout of their original. That is the same for all of them, so that no arm
-    /// has a better one, and of the options only the processor and the samples are theirs to
-    /// choose.
+    /// Copies have the layout of their original, which is the same for all of them, so that no arm
+    /// has a better one. Of the options, only the processor and the samples apply to a copy.
     ///
     /// # Errors
     /// As for [`Arena::spawn`].
@@ -40,7 +39,7 @@ impl Arena {
                 Some(Some(original)) => {
                     let copied = original.copy(options);
                     if copied.is_err() {
-                        // Whatever is wrong with it, the next one starts anew.
+                        // Whatever is wrong with the original, the next worker starts a new one.
                         originals.remove(&key);
                     }
                     copied

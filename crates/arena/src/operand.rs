@@ -26,14 +26,15 @@ pub struct OperandPlan {
     pub writable: bool,
     /// Copies of it that calls may walk over; at least 1.
     pub sets: usize,
-    /// What pages it is to lie on; the kernel has the last word.
+    /// The pages that it is to lie on; the kernel may decide otherwise.
     pub pages: Pages,
-    /// Workers change it between calls, by a mapping of their own beside the kernel's; until
-    /// [`crate::Worker::seal_inputs`] they can make such a mapping.
+    /// Workers change it between calls, through a mapping of their own beside the kernel's. They
+    /// can make such a mapping until [`crate::Worker::seal_inputs`].
     pub changes: bool,
 }
 
-/// Bytes of a cache line: sets start on one, as the first does, and one lies between them.
+/// Bytes of a cache line. Every set starts on a line, as the first does, and one line lies between
+/// two sets.
 const LINE_BYTES: usize = 64;
 
 /// A byte that a kernel wrote outside of its operand.
@@ -121,7 +122,8 @@ impl Attached {
         Ok(attached)
     }
 
-    /// The same memory for another worker; here too it is read-only if it is so for workers.
+    /// The same memory for another worker. If it is read-only for workers, it is read-only here
+    /// too.
     pub(crate) fn again(&self) -> io::Result<Attached> {
         let Attached { plan, offset, set_bytes, seed, .. } = self;
         let file = self.file.try_clone()?;
@@ -133,7 +135,7 @@ impl Attached {
         Ok(Attached { plan, file, mapping, tensors, offset, set_bytes, seed })
     }
 
-    /// Ends the making of writable mappings, where it is an input that changes between calls.
+    /// Forbids further writable mappings, if it is an input that changes between calls.
     pub(crate) fn seal(&self) -> io::Result<()> {
         if self.plan.changes { seal(&self.file) } else { Ok(()) }
     }
@@ -333,8 +335,8 @@ fn align_bytes(pages: Pages) -> usize {
     }
 }
 
-/// Asks the kernel to put the file on huge pages now, whatever its policy for shared memory.
-/// It may refuse; whether it did is seen in the worker's own account of its mappings.
+/// Asks the kernel to put the file on huge pages now, whatever its policy for shared memory. The
+/// kernel may refuse; the list of the worker's mappings shows whether it did.
 fn collapse(mapping: &Mapping) {
     // SAFETY: the whole mapping is ours; the call moves its contents and changes no byte.
     unsafe { libc::madvise(mapping.base().cast(), mapping.len(), libc::MADV_COLLAPSE) };

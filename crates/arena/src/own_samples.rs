@@ -1,4 +1,4 @@
-//! Samples that a worker takes of itself, for where the kernel keeps its clock event from us.
+//! Samples that a worker takes of itself, for systems whose kernel does not allow its clock event.
 
 use crate::{Fault, Worker};
 use proofmark_schema::wire::samples::{FIRST, HERTZ, TAKEN};
@@ -44,7 +44,8 @@ impl OwnSamples {
         unsafe { std::slice::from_raw_parts(self.0.base().cast(), FIRST + ROOM) }
     }
 
-    /// What was noted since the last time. The count is the worker's word and bounds nothing.
+    /// What was noted since the last time. The count comes from the worker and is not trusted as a
+    /// bound.
     fn take(&self) -> Noted {
         let (head, places) = self.words().split_at(FIRST);
         let taken = head[TAKEN].swap(0, Relaxed);

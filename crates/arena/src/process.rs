@@ -77,8 +77,8 @@ impl Process {
         self.ending()
     }
 
-    /// Stops every thread of the group and waits until the process has stopped; how it ended, if
-    /// it did instead.
+    /// Stops every thread of the group and waits until the process has stopped. The error says how
+    /// the process ended, if it ended instead.
     pub(crate) fn stop(&self) -> Result<(), Ending> {
         // Fails only where there is nothing left to stop.
         let _ = kill_process_group(self.pid, Signal::STOP);

@@ -5,8 +5,9 @@ use crate::{Arena, Fault, Spawn, Worker};
 
 /// A process that reads the rulers on demand, on the processor that the arms run on.
 ///
-/// A process of its own and not the supervisor's thread: it is pinned once instead of moving to
-/// the measured processor and back for every reading, and it takes its turn as an arm does.
+/// It is a process of its own and not a thread of the supervisor. It is pinned once instead of
+/// moving to the measured processor and back for every reading, and it takes its turn as an arm
+/// does.
 #[derive(Debug)]
 pub struct Ruler(Worker);
 
@@ -27,7 +28,7 @@ impl Arena {
     /// If no process can be had.
     pub fn ruler(&self, cpu: Option<usize>) -> Result<Ruler, Fault> {
         let mut ruler = Ruler(self.spawn(&Spawn { cpu, ..Spawn::default() })?);
-        // The first reading makes the stream's memory, which is nobody's time.
+        // The first reading allocates the stream's memory. That time belongs to no measurement.
         ruler.read(true)?;
         Ok(ruler)
     }

@@ -50,7 +50,8 @@ const SOFTWARE: u32 = 1;
 const CPU_CLOCK: u64 = 0;
 const SAMPLE_IP: u64 = 1;
 const SAMPLE_TID: u64 = 2;
-/// Bits of the flags: not in the kernel, not in the hypervisor, times a second and no period.
+/// Bits of the flags: exclude the kernel, exclude the hypervisor, sample by frequency and not by
+/// period.
 const EXCLUDE_KERNEL: u64 = 1 << 5;
 const EXCLUDE_HYPERVISOR: u64 = 1 << 6;
 const IS_FREQUENCY: u64 = 1 << 10;
@@ -90,7 +91,7 @@ impl Sampler {
         if number < 0 {
             return Err(io::Error::last_os_error());
         }
-        // SAFETY: the call has just given this descriptor to nobody else.
+        // SAFETY: the call has just opened this descriptor, and nothing else holds it.
         let event = unsafe { OwnedFd::from_raw_fd(number as i32) };
         let ring = Ring::map(&event)?;
         Ok(Sampler { _event: event, ring })

@@ -46,8 +46,9 @@ pub struct FixedLayout {
     pub mapping_pad: u32,
 }
 
-/// The worker's number for its socket: the last that its limit on open files allows. Always the
-/// same, because the length of an argument moves the stack, and with it the speed of one arm.
+/// The descriptor number of a worker's socket: the last that its limit on open files allows. It is
+/// always the same, because the length of an argument moves the stack, and with it the speed of one
+/// arm.
 const CONTROL: i32 = OPEN_FILES as i32 - 1;
 /// Files a worker may have open.
 const OPEN_FILES: u64 = 256;
@@ -85,7 +86,7 @@ impl Arena {
         self
     }
 
-    /// The program that workers are.
+    /// The program that workers run.
     pub(crate) fn program(&self) -> &Path {
         &self.program
     }
@@ -133,7 +134,7 @@ impl Arena {
         command.args(&self.args).arg("--control-fd").arg(CONTROL.to_string());
         command.stdin(Stdio::null()).stdout(printed.try_clone()?).stderr(printed);
         command.process_group(0);
-        // Always there, so that its presence tells a contender nothing.
+        // The variable is always set, so that its presence tells a contender nothing.
         command.env(descendants::MARK, "x".repeat(options.environment_pad));
         // SAFETY: `enter` makes system calls on numbers alone: it neither allocates nor locks,
         // so it may run in the child of a process with threads.
@@ -183,7 +184,7 @@ fn enter(cage: Cage) -> io::Result<()> {
 }
 
 fn limit(resource: Resource, most: u64) -> io::Result<()> {
-    // A harder limit that is in force already stays.
+    // A stricter limit that is already in force stays.
     let held = rustix::process::getrlimit(resource).maximum;
     let most = Some(held.map_or(most, |held| held.min(most)));
     Ok(rustix::process::setrlimit(resource, Rlimit { current: most, maximum: most })?)

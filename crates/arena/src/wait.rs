@@ -83,8 +83,8 @@ fn check(
     memory_bytes: u64,
 ) -> Result<(), GaveUp> {
     let (now, cpu) = (monotonic_ns(), process.cpu_ns().unwrap_or(0));
-    // Started here and not before the first sleep: a short batch pays for no clock, and a long
-    // one is given a few milliseconds.
+    // The watch starts here and not before the first sleep, so that a short batch pays for no
+    // clock. A long batch is given a few milliseconds more.
     let watch = watch.get_or_insert(Watch {
         start_ns: now,
         start_cpu_ns: cpu,

@@ -130,7 +130,7 @@ impl Worker {
         }
     }
 
-    /// Lets the worker copy itself: a new one, that has loaded what this one has.
+    /// Lets the worker copy itself. The new worker has loaded what this one has.
     pub(crate) fn copy(&mut self, options: &Spawn) -> Result<Worker, Fault> {
         let (channel, control) =
             Channel::pair().map_err(|error| Fault::world("making a socket", error))?;
@@ -140,7 +140,7 @@ impl Worker {
         let starting = descendants::starting();
         match self.tell(&ToWorker::Copy { cpu }, &[control.as_fd(), printed.as_fd()])? {
             FromWorker::Copied { pid } => {
-                // A number that is no child of this process is nothing that it may ever signal.
+                // A number that is not a child of this process must never be signalled.
                 let pid = Pid::from_raw(pid).filter(|&pid| is_child(pid)).ok_or_else(|| {
                     Fault::World("the copy of a worker is not its supervisor's child".to_owned())
                 })?;
@@ -154,7 +154,7 @@ impl Worker {
         }
     }
 
-    /// Asks with the patience that loading a large library takes.
+    /// Asks with the longer limits that loading a large library needs.
     fn patiently<T>(&mut self, ask: impl FnOnce(&mut Worker) -> T) -> T {
         let usual = self.limits;
         self.limits = usual.patient();
@@ -186,8 +186,8 @@ impl Worker {
         self.hand_out(plans.iter().map(make).collect::<Result<_, _>>()?, cache)
     }
 
-    /// Lets the worker map the very operands of another one, in place of its last ones: the same
-    /// pages, so that neither has better ones and both share what the caches hold.
+    /// Lets the worker map the same operands as another worker, in place of its last ones. Both use
+    /// the same pages, so that neither has better ones and both share what the caches hold.
     ///
     /// # Errors
     /// If they cannot be mapped again; else as for every command.
@@ -238,8 +238,8 @@ impl Worker {
         Ok(page.ruler_ns.each_ref().map(|time| time.load(Relaxed)))
     }
 
-    /// Ends the making of writable mappings of inputs that change between calls: every worker that
-    /// shares them has attached them.
+    /// Forbids further writable mappings of inputs that change between calls. Every worker that
+    /// shares these inputs has attached them.
     ///
     /// # Errors
     /// If the kernel refuses.
@@ -404,7 +404,7 @@ impl Worker {
         })
     }
 
-    /// What the process is now, so that what its contender changes of it can be told.
+    /// The state of the process now, so that what its contender changes can be found.
     pub fn footprint(&mut self) -> Footprint {
         self.output.drain();
         Footprint::of(self.process.pid(), self.output.total())
@@ -466,11 +466,12 @@ impl Worker {
         self.answer()
     }
 
-    /// Gives the worker its turn and waits until it is ours again; the time at which it was.
+    /// Gives the worker its turn and waits until the turn is the supervisor's again; returns that
+    /// time.
     fn hand_over(&mut self, to: u32) -> Result<u64, Fault> {
         let page = page_of(&self.page);
         page.turn.store(to, Release);
-        // A worker that goes on reads the word first.
+        // A worker that is resumed reads the word first.
         match self.is_held {
             true => self.process.resume(),
             // Fails for no valid address; a worker that is not waiting yet reads the word first.
@@ -504,7 +505,7 @@ impl Worker {
         }
     }
 
-    /// What an answer means that is not the one hoped for.
+    /// The fault that an unexpected answer means.
     fn broken(&mut self, answer: &FromWorker) -> Fault {
         match answer {
             FromWorker::Unsupported { reason } => Fault::Unsupported(reason.clone()),

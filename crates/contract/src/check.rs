@@ -123,8 +123,8 @@ pub fn check_case(op: &dyn Op, case: &Case) -> Result<Signature, BadCase> {
     Ok(signature)
 }
 
-/// Whether sizes can be multiplied without harm, each that is 0 taken for 1. An op whose work
-/// grows with more than its axes multiplied calls it in its signature.
+/// Checks that sizes can be multiplied without overflow; a size of 0 counts as 1. An op whose work
+/// grows with more than the product of its axes calls it in its signature.
 ///
 /// # Errors
 /// If the product is over [`MOST_OF_SIZES`].

@@ -27,8 +27,8 @@ pub trait Kernel: Send + Sync + 'static {
         false
     }
 
-    /// Whether on one thread it is another kernel of its op, so that it has no place in races of
-    /// one thread. A parallel kernel with an idea of its own is not.
+    /// Whether on one thread it is the same as another kernel of its op, so that it is left out of
+    /// single-thread races. A parallel kernel with its own idea is no such twin.
     fn is_serial_twin(&self) -> bool {
         self.is_parallel()
     }
@@ -66,19 +66,19 @@ pub trait Kernel: Send + Sync + 'static {
         Ok(())
     }
 
-    /// Told before calls with another number of threads than the last, for kernels whose threads
-    /// are not the pool's.
+    /// Called before a call whose number of threads differs from the last one's, for kernels that
+    /// do not use the pool's threads.
     fn set_threads(&self, threads: usize) {
         let _ = threads;
     }
 
-    /// Whether results come into the outputs only by [`Kernel::settle`].
+    /// Whether results reach the outputs only by [`Kernel::settle`].
     fn settles(&self) -> bool {
         false
     }
 
-    /// Brings the result of the last call into the outputs, outside the timed part: for those that
-    /// return results in memory of their own.
+    /// Copies the result of the last call into the outputs, outside the timed part. It is for
+    /// kernels that return results in their own memory.
     ///
     /// # Errors
     /// If the operands are not those of the signature.

@@ -97,7 +97,7 @@ pub trait Op: Send + Sync + 'static {
     /// One line: the formula.
     fn summary(&self) -> &'static str;
 
-    /// What it makes of special values, a rule each; empty where only its card says so.
+    /// Its rules for special values, one string each; empty where only its card states them.
     fn edges(&self) -> &'static [&'static str] {
         &[]
     }
@@ -131,7 +131,7 @@ pub trait Op: Send + Sync + 'static {
         0
     }
 
-    /// Whether the arithmetic is sums of products, which have units of their own in a processor.
+    /// Whether the arithmetic is sums of products, for which a processor has dedicated units.
     fn sums_products(&self) -> bool {
         false
     }
@@ -151,8 +151,8 @@ pub trait Op: Send + Sync + 'static {
         Portfolio::standard(signature)
     }
 
-    /// Gives operands that must have structure (row pointers, indices) their values; called after
-    /// every filling, which has left in them what their own fill says.
+    /// Writes the values of operands that must have structure (row pointers, indices). It is called
+    /// after every filling, which has left the values of their own fill in them.
     fn structure(&self, case: &Case, seed: u64, inputs: &mut Values) {
         let _ = (case, seed, inputs);
     }
@@ -179,7 +179,7 @@ pub trait Op: Send + Sync + 'static {
     }
 
     /// For ops that give up precision on purpose: what was wanted, and what the outputs stand for
-    /// instead, element by element. Reported as fidelity, never deciding.
+    /// instead, element by element. It is reported as fidelity and never decides the verdict.
     fn fidelity(
         &self,
         case: &Case,

@@ -140,7 +140,7 @@ fn pick(parts: &[Part], random: u32) -> Option<Part> {
     parts.get(below(parts.len() as u64, random) as usize).copied()
 }
 
-/// A position among `to` at the same share as position `at` among `from`, drawn where several are.
+/// The position among `to` at the same share as `at` among `from`, drawn where there are several.
 fn within(at: u64, from: u64, to: u64, random: u32) -> u64 {
     let (first, end) = (at * to / from, ((at + 1) * to / from).min(to));
     let first = first.min(to - 1);
@@ -216,21 +216,21 @@ pub fn changed(dtype: DType, value: f64, mask: u64) -> f64 {
 }
 
 impl Pattern {
-    /// The pattern of a fresh call that is so many calls before the last of its batch.
+    /// The pattern of a fresh call that comes `before_last` calls before the last of its batch.
     pub fn new(seed: u64, before_last: u64) -> Pattern {
         Pattern(std::array::from_fn(|word| mix(seed, OF_PATTERNS + before_last, word as u64)))
     }
 
-    /// The pattern of a call of an audit that is so many calls before the last. Calls come in
-    /// pairs: one of each pair, drawn, finds new inputs and the other the inputs of the call
-    /// before it.
+    /// The pattern of a call of an audit that comes `before_last` calls before the last. Calls come
+    /// in pairs. One call of each pair, drawn at random, gets new inputs; the other gets the inputs
+    /// of the call before it.
     pub fn in_audit(seed: u64, before_last: u64) -> Pattern {
         let pair = before_last / 2;
         let is_kept = before_last % 2 == 1 && Pattern::is_new_in_audit(seed, 2 * pair);
         Pattern::new(seed, if is_kept { pair + 1 } else { pair })
     }
 
-    /// Whether such a call finds new inputs.
+    /// Whether such a call gets new inputs.
     pub fn is_new_in_audit(seed: u64, before_last: u64) -> bool {
         let first_is_new = mix(seed, OF_PAIRS, before_last / 2).is_multiple_of(2);
         first_is_new == (before_last % 2 == 1)

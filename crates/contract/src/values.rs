@@ -67,9 +67,9 @@ pub struct Truth {
     pub value: Vec<f64>,
     /// Error scales; never negative.
     pub scale: Vec<f64>,
-    /// What is added to the scales of contenders whose contract promises less: no more than the
-    /// textbook's formula, in which larger terms cancel, or numbers rounded on the way. Empty
-    /// where no contract may.
+    /// What is added to the scales of contenders whose contract promises less: only the accuracy of
+    /// the textbook formula, in which larger terms cancel, or of intermediate results that are
+    /// rounded. Empty where no contract may promise less.
     pub forgiven: Vec<f64>,
 }
 

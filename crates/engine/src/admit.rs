@@ -1,4 +1,5 @@
-//! Into the race: certified on the op's whole portfolio, once, then proven on the case.
+//! Admits contenders to races: each is certified once on its op's whole portfolio and then proven
+//! on the case.
 
 use crate::jobs::run_all;
 use crate::prove::rules;
@@ -45,8 +46,8 @@ impl<'a> Admission<'a> {
         Admission { arena, seed, cap, listener, certificates: Mutex::default() }
     }
 
-    /// Admits a field to the races of a case, on all processors at once: proofs need no quiet.
-    /// The results are in the order of the field.
+    /// Admits a field to the races of a case, using all processors at once because proofs do not
+    /// need a quiet machine. The results are in the order of the field.
     pub(crate) fn admit_all(
         &self,
         entry: &'static Entry,

@@ -1,4 +1,4 @@
-//! From an arm to a program that can be run: this one, a saved one, or one that is built now.
+//! Turns an arm into a program that can be run: this one, a saved one, or one that is built now.
 
 use crate::revision;
 use crate::{Arm, EngineError, Listener, Source};
@@ -24,7 +24,7 @@ pub struct Programs<'a> {
     pub here: &'a Here,
     /// The folder whose revisions are meant.
     pub repo: &'a Path,
-    /// Who hears about builds.
+    /// The listener that hears about builds.
     pub listener: &'a dyn Listener,
 }
 
@@ -40,7 +40,7 @@ pub(crate) struct Stand {
 }
 
 impl Programs<'_> {
-    /// Both arms as programs. What must be built is built before anything runs.
+    /// Both arms as programs. Every program that has to be built is built before anything runs.
     pub(crate) fn stands(&self, arms: &[Arm; 2]) -> Result<[Stand; 2], EngineError> {
         if arms.iter().all(|arm| arm.source == Source::Here) {
             let arena = || arena(self.here.program.clone(), &self.here.args);

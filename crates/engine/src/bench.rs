@@ -1,4 +1,4 @@
-//! The run: certify, prove, race, record, one item of the plan after the other.
+//! Runs a plan: each item is certified, proven, raced and recorded before the next one starts.
 
 use crate::admit::Admission;
 use crate::limits::{ceilings, demand};
@@ -39,17 +39,17 @@ impl Budget {
     }
 }
 
-/// A run in the making.
+/// A run in progress.
 pub struct Bench<'a> {
     /// Where workers come from.
     pub arena: &'a Arena,
     /// Where the run is kept.
     pub store: &'a Store,
-    /// Who hears about it.
+    /// The listener that hears about it.
     pub listener: &'a dyn Listener,
     /// Highest path kernels may take.
     pub cap: Isa,
-    /// Seconds to wait for a quiet machine before each race, at the most; 0: not at all.
+    /// The most seconds to wait for a quiet machine before each race; 0 means no wait.
     pub quiet_seconds: f64,
 }
 
@@ -82,7 +82,7 @@ impl Bench<'_> {
         self.go_on(writer, &plan, &[])
     }
 
-    /// Goes on with a run that was cut off: exactly the items without an acknowledged record.
+    /// Resumes a run that was cut off: it runs exactly the items that have no acknowledged record.
     ///
     /// # Errors
     /// If there is no such run or the store fails.
@@ -185,7 +185,8 @@ impl Bench<'_> {
         Ok(ItemEntry { item: item.index, race: raced, decided: None, records })
     }
 
-    /// Races the proven; an arm that fails while measured is refused and the rest go on.
+    /// Races the proven contenders. An arm that fails while it is measured is refused, and the
+    /// others go on.
     fn race_field(
         &self,
         plan: &Plan,
@@ -229,7 +230,8 @@ pub(crate) fn refused_while_measured(mut proof: Proof, fault: &RaceFault) -> Pro
         FaultKind::Died => Outcome::Crashed,
         FaultKind::Undecided => Outcome::Undecided,
     };
-    // Only a race shows it again: alone and without a clock the contender was proven.
+    // The command runs a race because only a race reproduces the fault: the contender was proven
+    // when it ran alone and untimed.
     let (case, who) = (&proof.case, &proof.contender);
     let repro = format!(
         "proofmark compare {who} {who} --case '{case}' --seed {} --threads {}",

@@ -20,13 +20,13 @@ pub struct CheckRequest {
     pub new: Arm,
     /// The cases.
     pub cases: Vec<Case>,
-    /// Who is checked; what the sides say where nobody is named.
+    /// The contenders that are checked; if empty, those that the sides name.
     pub contenders: Vec<ContenderId>,
     /// Thread counts.
     pub threads: Vec<usize>,
     /// Seconds after which no further trial of a race starts.
     pub seconds: f64,
-    /// Seconds to wait for a quiet machine before each race, at the most; 0: not at all.
+    /// The most seconds to wait for a quiet machine before each race; 0 means no wait.
     pub quiet_seconds: f64,
     /// Error rate of the whole check.
     pub alpha: f64,
@@ -95,7 +95,8 @@ fn name(arm: &Arm) -> String {
 }
 
 impl CheckRequest {
-    /// The error rate of one comparison: the whole is shared out over all that there may be.
+    /// The error rate of one comparison: the total rate divided by the most comparisons there may
+    /// be.
     fn share(&self) -> f64 {
         let is_ratio = |target: &&Target| target.metric == RATIO && target.to.is_some();
         let ratios = self.rules.targets.iter().filter(is_ratio).count();
@@ -128,7 +129,7 @@ impl Group {
     }
 }
 
-/// Who was meant on the new side.
+/// The contender that was meant on the new side.
 fn contender_of(decision: &CaseDecision) -> Option<ContenderId> {
     let raced = decision.last().map(|last| last.arms[1].contender.clone());
     raced.or_else(|| decision.refused.as_ref().map(|proof| proof.contender.clone()))
@@ -161,7 +162,7 @@ fn group(
     Ok(Group { who: who.collect(), decisions: compared.decisions, races, threads })
 }
 
-/// The cases whose ops have the kernel, where it is this program that would have to.
+/// The cases whose ops have the kernel, if this program is one of the arms; else all cases.
 fn present(
     request: &CheckRequest,
     arms: &[Arm; 2],
@@ -179,7 +180,7 @@ fn present(
         }
     }
     if cases.is_empty() {
-        // No op has it: a slip of the pen, which the comparison answers with the nearest name.
+        // If no op has the kernel, its name is a typo, and the comparison reports the nearest name.
         return Ok(request.cases.clone());
     }
     let left = request.cases.len() - cases.len();
@@ -216,10 +217,10 @@ fn targets(
         }));
         return Ok(());
     };
-    // A library is the same on both sides; a kernel is meant of the new one.
+    // A peer library is the same on both sides; a kernel is taken from the new side.
     let source = if to.family == Family::Peer { Source::Here } else { request.new.source.clone() };
     let divided = Arm { source, contender: Some(to.clone()) };
-    // Each case takes its best path, unless all were on the same.
+    // Each case takes its best path, unless all cases ran on the same one.
     let is_same = about.iter().all(|row| row.contender.isa == first.contender.isa);
     let isa = first.contender.isa.filter(|_| is_same);
     let who = ContenderId { isa, ..first.contender.clone() };
@@ -263,7 +264,7 @@ fn reached(
     }
 }
 
-/// A worker that had something planted into it is not to be taken for a real one.
+/// A worker with a planted fault must not be mistaken for a real one.
 fn planted(rows: &[Row<'_>]) -> Option<String> {
     let mut records = rows.iter().flat_map(|row| row.races.iter().flatten());
     let (_, what) = records.find_map(|record| record.receipt.build.split_once("planted: "))?;

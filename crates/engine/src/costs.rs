@@ -9,7 +9,7 @@ use proofmark_tensor::{AlignedBuffer, Mapping, Pool, Recycler};
 use serde::{Deserialize, Serialize};
 use std::hint::black_box;
 
-/// Nanoseconds of a slice, at the least: a hundred times the clock's own cost and more.
+/// The least nanoseconds of a slice: more than a hundred times the clock's own overhead.
 const SLICE_NS: u64 = 50_000;
 /// Slices behind a number.
 const SLICES: usize = 41;
@@ -35,7 +35,7 @@ pub struct Cost {
     pub name: String,
     /// The median over slices.
     pub value: f64,
-    /// The slice that is worse than 19 of 20.
+    /// The 95th percentile of slices: worse than 19 of 20.
     pub worst: f64,
     /// What both are counted in.
     pub unit: CostUnit,
@@ -118,7 +118,7 @@ fn allocation(all: &mut Vec<Cost>) -> Result<(), EngineError> {
     all.push(times("allocation/mapped between guard pages, 1024 KiB", || {
         black_box(Mapping::anonymous(1 << 20).ok());
     }));
-    // Pages come when they are touched: that is the price that huge ones lower.
+    // Pages are mapped on first touch, and that is the cost that huge pages reduce.
     for (pages, map) in [
         ("pages of 4 KiB", Mapping::anonymous as fn(usize) -> std::io::Result<Mapping>),
         ("huge pages", Mapping::anonymous_huge),
@@ -142,8 +142,8 @@ fn allocation(all: &mut Vec<Cost>) -> Result<(), EngineError> {
     Ok(())
 }
 
-/// Of a thousand requests of mixed sizes, each given back before the next three, those that a
-/// kept buffer served.
+/// The share of a thousand requests of mixed sizes that a recycled buffer serves. Each buffer is
+/// given back after three further requests.
 fn hit_rate() -> Cost {
     let mut recycler = Recycler::new(16 << 20);
     let mut held = std::collections::VecDeque::new();

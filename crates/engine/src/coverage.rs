@@ -1,4 +1,4 @@
-//! What is proven of whom: every op against every contender, from the proofs that were kept.
+//! Coverage: what the stored proofs say of every op and every contender.
 
 use crate::proofs::{Kept, hash, identity, read};
 use crate::{Roster, ops};

@@ -33,7 +33,7 @@ pub enum EngineError {
         /// All kernels of the op.
         known: String,
     },
-    /// A pattern of `--with` matches nobody.
+    /// A pattern of `--with` matches no contender.
     #[error("{}", unmatched(pattern, *is_elsewhere))]
     UnknownContender {
         /// The pattern.
@@ -136,7 +136,7 @@ pub enum EngineError {
         /// The prefix that may be meant.
         nearest: Option<String>,
     },
-    /// Nobody said which contender.
+    /// The arm does not say which contender is meant.
     #[error("{0} does not say which contender is meant")]
     NoContender(String),
     /// Stored numbers cannot be run.
@@ -438,7 +438,7 @@ impl EngineError {
         }
     }
 
-    /// What was wrong with the world; `None` where the command was.
+    /// The severity of a failure that is not the command's fault; `None` if the command was wrong.
     pub fn severity(&self) -> Option<Severity> {
         match self {
             EngineError::Store(StoreError::Changed { .. } | StoreError::Altered { .. }) => {

@@ -1,4 +1,4 @@
-//! How long a plan may take: proofs by what they count, races by what their budgets allow.
+//! Estimates how long a plan takes: proofs by their operation counts, races by their budgets.
 
 use crate::admit::depth_for;
 use crate::bench::Budget;
@@ -13,9 +13,10 @@ use proofmark_schema::plan::{Item, Plan};
 use proofmark_schema::{Case, ContenderId, DType, Family, Isa, Work};
 use std::collections::BTreeMap;
 
-/// Nanoseconds of what proofs count: fitted to the processor time of 15 proofs of six ops, from
-/// 0.4 to 9 seconds long, each of which they tell within a fifth. They are of one machine while it
-/// was busy; [`at_this_pace`] scales their sum to another, or to this one at rest.
+/// Nanoseconds per unit of what proofs count. They are fitted to the processor time of 15 proofs of
+/// six ops, from 0.4 to 9 seconds long, and predict each of those within a fifth. They hold for one
+/// machine while it was busy; [`at_this_pace`] scales their sum to another machine, or to this one
+/// at rest.
 mod cost {
     /// One examination: a worker is started, loaded and ended.
     pub(super) const WORKER: f64 = 11e6;
@@ -46,15 +47,15 @@ pub(crate) struct Estimate {
     pub(crate) races: f64,
 }
 
-/// Writes into a plan how long it may take, as a matter of its items alone: a plan that is made
-/// again, or put together from shards, says the same.
+/// Writes the estimated time into a plan. It depends on the items alone, so a plan that is made
+/// again or merged from shards gets the same estimate.
 pub(crate) fn write(plan: &mut Plan) {
     let Estimate { proofs, races } = estimate(plan);
     plan.proof_seconds = proofs;
     plan.estimate_seconds = proofs + races;
 }
 
-/// Every proof of a run is made anew: what `prove` has kept saves a run nothing.
+/// Every proof of a run is made anew: verdicts that `prove` has stored save a run no time.
 fn estimate(plan: &Plan) -> Estimate {
     let mut seconds = Estimate::default();
     let mut portfolios = BTreeMap::new();
@@ -77,11 +78,12 @@ fn estimate(plan: &Plan) -> Estimate {
 
 /// Seconds of the examination of a case.
 fn proof(entry: &'static Entry, case: &Case, who: &ContenderId, item: &Item, depth: Depth) -> f64 {
-    // Which paths the processor has makes no plan another: the scalar one is the slowest sibling.
+    // An estimate must not depend on the processor's paths, so only the scalar path counts: it is
+    // the slowest sibling.
     let siblings = Roster::new("native/*@*", Isa::Scalar).siblings(entry, who, Some(case));
     let others = siblings.iter().map(|other| call_ns(entry, case, other, item.threads));
     let others: f64 = others.sum();
-    // Any seed: it draws places, not how many.
+    // Any seed will do: it determines which places are drawn, not how many.
     let rules = rules(0, item.threads, siblings, depth);
     let Expense { calls, moved, filled, judged, operations } = expense(entry.op, case, &rules);
     let counted = cost::CALL * calls as f64
@@ -93,8 +95,8 @@ fn proof(entry: &'static Entry, case: &Case, who: &ContenderId, item: &Item, dep
     1e-9 * (worker_ns(who) + counted + called)
 }
 
-/// Seconds of a race: its budget, unless its fewest trials take longer or its most are over
-/// before.
+/// Seconds of a race: its budget, unless its fewest trials take longer or its most trials take
+/// less.
 fn race(entry: &Entry, item: &Item, rules: &RaceRules) -> f64 {
     let Ok(signature) = entry.op.signature(&item.case) else { return 0.0 };
     let elements: usize = signature.operands().iter().map(proofmark_contract::Operand::len).sum();
@@ -102,7 +104,8 @@ fn race(entry: &Entry, item: &Item, rules: &RaceRules) -> f64 {
     let mut trial = cost::FILLED * elements as f64;
     for who in &item.field {
         let call = call_ns(entry, &item.case, who, item.threads);
-        // Warm-up, verification and rounds that nobody counts; then a few slices at the least.
+        // Each trial includes warm-up, verification and discarded rounds, and then at least a few
+        // slices.
         let timed = (2.0 * f64::from(rules.blocks) * slice).max(3.0 * call);
         trial += worker_ns(who) + cost::MOVED * elements as f64 + 5.0 * call + 2.0 * timed;
     }
@@ -110,7 +113,7 @@ fn race(entry: &Entry, item: &Item, rules: &RaceRules) -> f64 {
     1e-9 * (rules.budget_ns as f64).clamp(least * trial, most * trial)
 }
 
-/// Nanoseconds until a worker is ready for calls of a contender, and of its end.
+/// Nanoseconds to start a worker, make it ready for calls of a contender, and end it.
 fn worker_ns(who: &ContenderId) -> f64 {
     let is_it = |peer: &&&dyn Peer| who.family == Family::Peer && peer.name() == who.name;
     let opens_ms = PEERS.iter().find(is_it).map_or(0, |peer| peer.opens_ms());
@@ -129,15 +132,15 @@ fn call_ns(entry: &Entry, case: &Case, who: &ContenderId, threads: usize) -> f64
     operations / rate + work.bytes() as f64 / BYTES_RATE
 }
 
-/// The plan with the time of its proofs as this machine would take it, for people to read: by how
-/// long an oracle takes here, which is measured in some ten milliseconds, and by how many of a
-/// field are proven at once.
+/// The plan with the time of its proofs scaled to this machine, for people to read. The scale is
+/// how long an oracle takes here, which is measured in some ten milliseconds, and how many
+/// contenders of a field are proven at once.
 #[must_use]
 pub fn at_this_pace(plan: &Plan) -> Plan {
     scaled(plan, pace() / at_once(plan, processors()))
 }
 
-/// How many proofs are under way at once, in the mean over the plan.
+/// The mean number of concurrent proofs over the plan.
 fn at_once(plan: &Plan, processors: usize) -> f64 {
     let proofs: usize = plan.items.iter().map(|item| item.field.len()).sum();
     let turns: usize = plan.items.iter().map(|item| item.field.len().div_ceil(processors)).sum();
@@ -152,7 +155,7 @@ fn scaled(plan: &Plan, pace: f64) -> Plan {
     plan
 }
 
-/// How many times longer an oracle takes here than on the machine that the costs are of.
+/// How many times longer an oracle takes here than on the machine whose costs were fitted.
 fn pace() -> f64 {
     let Ok(entry) = find_op("matmul") else { return 1.0 };
     let side = 64;
@@ -168,7 +171,7 @@ fn pace() -> f64 {
         std::hint::black_box(truth);
         MonotonicClock.now_ns() - start
     };
-    // The fastest of some: whatever disturbs only makes it slower.
+    // The minimum is used because interference only makes a call slower.
     let fastest = (0..32).map(|_| time()).min().unwrap_or(0);
     fastest as f64 / (cost::YARDSTICK * entry.op.work(&case).flops as f64)
 }
@@ -222,7 +225,8 @@ mod tests {
                 assert!(pair[1].races >= pair[0].races, "{cases:?}: {all:?}");
             }
             assert!(all[0].proofs > 0.0 && all[0].races > 0.0, "{cases:?}: {all:?}");
-            // Of the largest, proofs are most: the portfolio is the same for all three.
+            // The largest case has the greatest proof time; the portfolio is the same for all
+            // three.
             assert!(all[2].proofs > 2.0 * all[0].proofs, "{cases:?}: {all:?}");
         }
     }

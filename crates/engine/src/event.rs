@@ -21,7 +21,7 @@ pub enum Event<'a> {
     },
     /// A contender has been judged.
     Judged {
-        /// Who and on what.
+        /// The contender and what it was judged on.
         what: String,
         /// The verdict.
         outcome: Outcome,

@@ -1,4 +1,4 @@
-//! Independent jobs over the processors: for proofs, which need no quiet.
+//! Runs independent jobs on all processors. It is for proofs, which do not need a quiet machine.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};

@@ -1,4 +1,4 @@
-//! The machine's limits: probed, kept, and held against what was measured.
+//! The machine's limits: probed, stored, and compared with what was measured.
 
 use crate::{EngineError, Event, Listener};
 use proofmark_contract::Entry;
@@ -30,7 +30,7 @@ pub fn probe_machine(
     Ok(probe)
 }
 
-/// The limits that a run on this machine is held to; says where they come from.
+/// The limits that apply to a run on this machine; tells the listener where they come from.
 pub(crate) fn ceilings(
     store: &Store,
     facts: &MachineFacts,
@@ -53,8 +53,8 @@ pub(crate) fn ceilings(
     Ceilings::new(saved.ok().flatten(), cap)
 }
 
-/// What a call of a case demands of the machine, if its threads, its caches and the sets of
-/// operands it walks over are these.
+/// What a call of a case demands of the machine, given its threads, its caches and the number of
+/// operand sets it walks over.
 pub(crate) fn demand(
     entry: &Entry,
     case: &Case,
@@ -64,7 +64,8 @@ pub(crate) fn demand(
 ) -> Option<Demand> {
     let signature = entry.op.signature(case).ok()?;
     let work = entry.op.work(case);
-    // The level that operands come from, so that the bound is that of this state.
+    // The working set decides which cache level operands come from, so that the bound is that of
+    // this state.
     let working_set = match cache {
         Cache::Hot | Cache::WeightsCold => Some(signature.bytes()),
         Cache::Rotate => Some(signature.bytes() * sets),

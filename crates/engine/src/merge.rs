@@ -1,4 +1,5 @@
-//! Shards of one plan as one run: the same items, races and records as one run would have.
+//! Merges the shards of one plan into one run, with the same items, races and records as an
+//! unsharded run.
 
 use crate::shard::{noted, plan_hash};
 use crate::{EngineError, Shard};
@@ -19,8 +20,8 @@ pub struct Merged {
 /// Makes one run of the shards of a plan; the shards stay.
 ///
 /// # Errors
-/// If a run is no shard, is not finished, stands twice, is of another plan or machine, or one is
-/// missing.
+/// If a run is no shard, is not finished, is given twice, is of another plan or machine, or if a
+/// shard is missing.
 pub fn merge(store: &Store, names: &[String]) -> Result<Merged, EngineError> {
     let mut runs = Vec::new();
     for name in names {

@@ -1,4 +1,4 @@
-//! Whether a peer's library opens, found out in a process of its own.
+//! Checks in a separate process whether a peer's library opens.
 
 use crate::{EngineError, find_op};
 use proofmark_arena::{Arena, Fault, Spawn};
@@ -9,7 +9,7 @@ use proofmark_schema::{Case, ContenderId};
 /// An op that every interface can be asked about.
 const ANY: &str = "add";
 
-/// Lets a worker open a peer's library: nothing that is in it runs in this process.
+/// Has a worker open a peer's library, so that none of the library's code runs in this process.
 ///
 /// # Errors
 /// If it does not open, ends the process that opens it, or no process can be had.
@@ -20,7 +20,7 @@ pub fn check_opens(arena: &Arena, shelf: &PeerShelf, name: &str) -> Result<(), E
         .spawn(&Spawn::default())
         .and_then(|mut worker| worker.load(&ContenderId::peer(name), &case, 1, 0));
     match loaded {
-        // A case that it does not do was refused by the library itself.
+        // A refused case shows that the library opened, because the library itself refused it.
         Ok(_) | Err(Fault::Unsupported(_)) => Ok(()),
         Err(Fault::Broken(why)) => Err(EngineError::BrokenPeer { name: name.to_owned(), why }),
         Err(fault) => {

@@ -1,4 +1,4 @@
-//! From a request to a plan: every case with its field, before anything runs.
+//! Turns a request into a plan: every case with its field, before anything runs.
 
 use crate::room::lacking;
 use crate::workload::Wanted;
@@ -72,7 +72,7 @@ pub fn plan(request: &Request) -> Result<Plan, EngineError> {
     Ok(plan)
 }
 
-/// The cases that a request means, whoever does them.
+/// The cases that a request means, whichever contenders run them.
 ///
 /// # Errors
 /// As for [`plan`].

@@ -30,7 +30,7 @@ pub struct Project {
     pub dtypes: Vec<DType>,
     /// Cases one by one.
     pub cases: Vec<Case>,
-    /// Who is checked; what the programs say where nobody is named.
+    /// The contenders that are checked; if empty, those that the programs name.
     pub contenders: Vec<ContenderId>,
     /// Thread counts.
     pub threads: Vec<usize>,

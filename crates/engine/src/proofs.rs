@@ -1,5 +1,5 @@
-//! Verdicts over portfolios, kept one by one as they are made: a command that is cut off loses only
-//! those that were under way.
+//! Verdicts over portfolios, stored one by one as they are made, so that an interrupted command
+//! loses only those in progress.
 
 use crate::{Certified, EngineError, ProveRequest};
 use proofmark_peers::PeerShelf;
@@ -22,7 +22,7 @@ pub(crate) struct Kept {
     pub(crate) outcome: Outcome,
     /// See [`identity`].
     pub(crate) of: String,
-    /// See [`terms`]; empty in files of older versions, which is nobody's terms.
+    /// See [`terms`]; empty in files of older versions, which matches no terms.
     #[serde(default)]
     under: String,
     /// The seed of its inputs.
@@ -68,10 +68,11 @@ impl<'a> ProofBook<'a> {
         Ok(self.store.update_file(FILE, add)?)
     }
 
-    /// The verdicts that need not be made again: passed by this program on these terms. Who was
-    /// refused has no proof, and is judged again so that the refusal is told again.
+    /// The verdicts that need not be made again: passed by this program on these terms. A refused
+    /// contender has no proof, and is judged again so that the refusal is reported again.
     pub(crate) fn passed(&self) -> Vec<Kept> {
-        // Peers are looked for on the disk: once each, not once for each of their verdicts.
+        // A search for a peer reads the disk, so it is made once for each peer and not for each
+        // verdict.
         let mut identities = BTreeMap::new();
         let mut is_this = |one: &Kept| {
             let who = &one.contender;
@@ -96,7 +97,7 @@ impl Kept {
     }
 }
 
-/// What is kept; a file that cannot be read is as none.
+/// The stored verdicts; a file that cannot be read counts as empty.
 pub(crate) fn read(store: &Store) -> Vec<Kept> {
     parse(store.read_file(FILE).ok().flatten())
 }
@@ -164,7 +165,8 @@ mod tests {
         }
     }
 
-    /// A program that exists and is no worker: whoever is examined with it is refused at once.
+    /// A program that exists and is no worker: every contender that is examined with it is refused
+    /// at once.
     fn program(folder: &Path) -> (PathBuf, Arena) {
         let program = folder.join("no-worker");
         fs::write(&program, "nothing").unwrap();

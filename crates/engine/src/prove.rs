@@ -19,7 +19,7 @@ pub struct ProveRequest {
     pub ops: Vec<String>,
     /// Element types; empty means all of each op.
     pub dtypes: Vec<DType>,
-    /// Who; `native/*@*` means every kernel on every path.
+    /// The contenders, by pattern; `native/*@*` means every kernel on every path.
     pub with: String,
     /// Seed of the inputs.
     pub seed: u64,
@@ -33,7 +33,7 @@ pub struct ProveRequest {
     pub shelf: PeerShelf,
     /// What workers are tuned with.
     pub tuned: Settings,
-    /// Only who has no proof in the book yet.
+    /// Whether to prove only contenders that have no proof in the book yet.
     pub missing: bool,
 }
 
@@ -65,17 +65,17 @@ pub struct Certified {
 
 /// Rules of a full proof with these thread counts.
 pub(crate) fn rules(seed: u64, threads: usize, siblings: Vec<ContenderId>, depth: Depth) -> Rules {
-    // Counts on both sides of the one that is promised, oversubscription among them.
+    // These counts lie on both sides of the promised one and include oversubscription.
     let other_threads = [1, 2, 3].into_iter().filter(|&other| other != threads).collect();
     Rules { seed, threads, other_threads, siblings, depth }
 }
 
 /// Proves every admitted kernel on its op's portfolio, and keeps each verdict in the book as soon
-/// as it is made. Of a shard, only its part: ops, contenders and element types are dealt out as
+/// as it is made. A shard proves only its part: ops, contenders and element types are dealt out as
 /// cases are, whatever the book holds.
 ///
 /// # Errors
-/// If an op does not exist, nobody is admitted, or a verdict cannot be kept.
+/// If an op does not exist, no contender is admitted, or a verdict cannot be kept.
 pub fn prove(
     arena: &Arena,
     request: &ProveRequest,
@@ -94,7 +94,7 @@ pub fn prove(
         });
     }
     let skipped = before - jobs.len();
-    // After a verdict that cannot be kept, the rest would be proven for nothing.
+    // If a verdict cannot be kept, proving the rest would be wasted work.
     let is_stopped = AtomicBool::new(false);
     let results = run_all(&jobs, processors(), |(entry, who, dtype)| {
         if is_stopped.load(Ordering::Relaxed) {
@@ -121,7 +121,7 @@ fn text((entry, who, dtype): &Job) -> String {
     format!("{}:{dtype} {who}", entry.op.name())
 }
 
-/// Everybody whom a request admits.
+/// Every job that a request admits.
 fn jobs(
     request: &ProveRequest,
     listener: &dyn Listener,

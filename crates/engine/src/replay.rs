@@ -1,4 +1,4 @@
-//! Every number of a stored run again from its slices: they must come out the same.
+//! Recomputes every number of a stored run from its slices: the results must be the same.
 
 use crate::EngineError;
 use crate::compare::decided;

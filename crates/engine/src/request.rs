@@ -7,7 +7,7 @@ use proofmark_schema::{AttrValue, Cache, Case, DType, Isa, Pages};
 /// A request to measure.
 #[derive(Clone, Debug)]
 pub struct Request {
-    /// Cases by name, which leave nothing to ops, element types, sweep, size and suite.
+    /// Cases by name; they replace ops, element types, sweep, size and suite.
     pub cases: Vec<Case>,
     /// Ops by name; empty means all.
     pub ops: Vec<String>,
@@ -21,7 +21,7 @@ pub struct Request {
     pub suite: String,
     /// Attributes given on the command line.
     pub attrs: Vec<(String, AttrValue)>,
-    /// Who may enter.
+    /// The contenders that may enter, by pattern.
     pub with: String,
     /// Thread counts.
     pub threads: Vec<usize>,
@@ -40,7 +40,7 @@ pub struct Request {
 }
 
 impl Request {
-    /// Asks for nothing yet: what names cases alone fills in.
+    /// A request for nothing yet, to be filled in by callers that name cases only.
     pub fn of_cases(cap: Isa, shelf: PeerShelf) -> Request {
         Request {
             cases: Vec::new(),

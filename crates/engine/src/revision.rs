@@ -68,7 +68,7 @@ struct Workshop {
     id: String,
     folder: PathBuf,
     store_root: PathBuf,
-    /// Held while anybody builds here.
+    /// Held while a process builds here.
     _lock: File,
 }
 
@@ -84,7 +84,7 @@ impl Workshop {
             })
         };
         let (top, prefix) = (ask("--show-toplevel")?, ask("--show-prefix")?);
-        // FNV-1a: short, and the same tomorrow.
+        // FNV-1a is short and stable across versions.
         let hash = |hash: u64, byte: u8| (hash ^ u64::from(byte)).wrapping_mul(0x100_0000_01b3);
         let id = format!("{top}/{prefix}").bytes().fold(0xcbf2_9ce4_8422_2325, hash);
         let id = format!("{id:016x}");
@@ -163,7 +163,7 @@ impl Workshop {
         if moved {
             return Ok(());
         }
-        // There is none yet, or git has forgotten it.
+        // There is no worktree yet, or git has forgotten it.
         if tree.exists() {
             fs::remove_dir_all(&tree).map_err(io_error("remove", &tree))?;
         }
@@ -228,7 +228,8 @@ fn card(package: &Value) -> Option<WorkerCard> {
     })
 }
 
-/// A command in a folder. What git hooks set would lead git to another repository.
+/// A command in a folder. Variables that git hooks set are removed, because they would lead git to
+/// another repository.
 #[expect(clippy::disallowed_methods, reason = "git and cargo are asked here, no contender runs")]
 fn command(program: &str, folder: &Path) -> Command {
     let mut command = Command::new(program);

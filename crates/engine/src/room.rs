@@ -1,4 +1,4 @@
-//! Whether a case fits the memory that is free, before it is blamed on a kernel.
+//! Checks whether a case fits the free memory, so that a kernel is not blamed for a lack of it.
 
 use crate::EngineError;
 use crate::jobs::processors;

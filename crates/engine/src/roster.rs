@@ -1,4 +1,4 @@
-//! Who can enter: contenders by pattern, capped by instruction set.
+//! The roster: which contenders may enter, by pattern and capped by instruction set.
 
 use crate::{EngineError, nearest};
 use proofmark_analyze::is_match;
@@ -23,7 +23,7 @@ pub fn isa_cap(cap: Option<&str>) -> Result<Isa, EngineError> {
     Ok(cap)
 }
 
-/// Whether there is such a contender, so that a slip of the pen is no verdict.
+/// Checks that there is such a contender, so that a typo does not become a verdict.
 ///
 /// # Errors
 /// If there is none, with the nearest name; for a peer also if it is not on this machine.
@@ -49,9 +49,9 @@ pub fn check_contender(
             let names: Vec<&str> = entry.mutants.iter().map(|mutant| mutant.name).collect();
             Err(unknown(who, nearest(&who.name, &names).map(ContenderId::mutant)))
         }
-        // Specimens have a place in self-tests alone.
+        // Specimens exist only in self-tests.
         Family::Planted => Err(unknown(who, None)),
-        // What users register is a peer.
+        // A plugin that a user registers is a peer.
         Family::Plugin => {
             let peers = proofmark_peers::all(shelf);
             let names: Vec<&str> = peers.iter().map(|peer| peer.name()).collect();
@@ -123,8 +123,8 @@ impl Roster {
         self.patterns.iter().filter(|pattern| !matches(pattern)).cloned().collect()
     }
 
-    /// Whether every name is somebody's: a star may match nobody, and a peer may be absent or have
-    /// none of these ops, but a name that nobody has is a slip of the pen.
+    /// Checks that every name belongs to a contender. A pattern with a star may match none, and a
+    /// peer may be absent or have none of these ops, but an unknown name is a typo.
     ///
     /// # Errors
     /// The first such name, with the nearest.
@@ -132,7 +132,7 @@ impl Roster {
         let is_slip = |pattern: &&String| {
             let is_peer = |&(peer, _): &(&dyn Peer, Status)| peer_id(peer).to_string() == **pattern;
             let (name, isa) = pattern.split_once('@').unwrap_or((pattern, "*"));
-            // A path that this processor lacks is none.
+            // A path that this processor lacks still counts as known.
             let has_path = |kernel: &&'static dyn Kernel| {
                 format!("{}/{}", Family::Native.name(), kernel.name()) == name
                     && kernel.isas().iter().any(|has| is_match(isa, has.name()))
@@ -146,7 +146,7 @@ impl Roster {
         }
     }
 
-    /// Why a pattern matches nobody: the nearest name, unless it is a peer without these ops.
+    /// Why a pattern matches no contender: the nearest name, unless it is a peer without these ops.
     pub fn why_unmatched(&self, pattern: &str, entries: &[&'static Entry]) -> EngineError {
         let kernels = entries.iter().flat_map(|entry| entry.kernels);
         let kernels = kernels.map(|kernel| format!("{}/{}", Family::Native.name(), kernel.name()));
@@ -203,7 +203,8 @@ impl Roster {
                 absent.push((id, "one thread: it would only run its serial part".to_owned()));
                 continue;
             }
-            // Named by a star only, the reference does not hold everybody up for minutes.
+            // A pattern with a star does not admit a path that takes seconds a call: the reference
+            // would delay all others for minutes.
             let is_named = self.patterns.iter().any(|pattern| {
                 pattern.split('@').next() == Some(&format!("native/{}", kernel.name()))
             });
@@ -227,8 +228,8 @@ impl Roster {
         (field, absent)
     }
 
-    /// The other paths of a kernel, for its reproducibility class; on a large case without the
-    /// one that would take seconds a call, with which the op's own cases are compared.
+    /// The other paths of a kernel, for its reproducibility class. On a large case the path that
+    /// would take seconds a call is left out; the op's own cases are compared with it.
     pub fn siblings(
         &self,
         entry: &'static Entry,
@@ -264,7 +265,7 @@ impl Roster {
     }
 }
 
-/// Whether a call on a path without vectors is more than anybody who did not ask for it waits for.
+/// Whether a call on the scalar path takes too long to enter without being named.
 fn takes_seconds(entry: &Entry, case: &Case, isa: Isa) -> bool {
     isa == Isa::Scalar && entry.op.work(case).flops > SCALAR_FLOPS
 }

@@ -26,13 +26,13 @@ pub(crate) const BUDGET: &str = "scale";
 pub struct ScaleRequest {
     /// The cases.
     pub cases: Vec<Case>,
-    /// Who, by patterns; none: our kernels that use threads.
+    /// The contenders, by patterns; if none, our kernels that use threads.
     pub with: Option<String>,
     /// Thread counts; 1 is added where it is missing.
     pub threads: Vec<usize>,
     /// What caches and pages are measured with.
     pub memory: Memory,
-    /// Seconds to wait for a quiet machine before each race, at the most; 0: not at all.
+    /// The most seconds to wait for a quiet machine before each race; 0 means no wait.
     pub quiet_seconds: f64,
     /// Seed of inputs, layouts and orders.
     pub seed: u64,
@@ -53,7 +53,7 @@ pub struct Scaled {
     pub records: Vec<Record>,
     /// What follows for each case and contender.
     pub scalings: Vec<Scaling>,
-    /// Who is not in it, and why.
+    /// The contenders that are not in it, and why.
     pub absent: Vec<Absence>,
     /// Which processors arms ran on, in words.
     pub affinity: String,
@@ -62,7 +62,7 @@ pub struct Scaled {
 /// Races every contender on every case with itself on other thread counts, and keeps the run.
 ///
 /// # Errors
-/// If a case does not fit its op, nobody is left to race, or the store fails.
+/// If a case does not fit its op, no contender is left to race, or the store fails.
 pub fn scale(
     arena: &Arena,
     store: &Store,

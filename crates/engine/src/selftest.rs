@@ -150,7 +150,7 @@ fn tally(entry: &'static Entry, done: &[Done]) -> OpSelfTest {
         let results: Vec<&&MutantResult> =
             mutants.iter().filter(|result| result.mutant == mutant.name).collect();
         test.mutants += 1;
-        // A mutant that ran on nothing was not killed by anything.
+        // A mutant that ran on nothing does not count as killed.
         let all = !results.is_empty() && results.iter().all(|result| result.refusal.is_some());
         test.mutants_killed += usize::from(all);
         if results.is_empty() {

@@ -1,4 +1,5 @@
-//! A part of a plan, chosen by the hash of its cases, so that machines need not talk to share one.
+//! A part of a plan, chosen by the hash of its cases, so that machines can share a plan without
+//! communication.
 //!
 //! The distinct cases of the plan are sorted by the BLAKE3 hash of their text and dealt out like
 //! cards: the case of rank r goes to shard r mod n + 1. All items of a case stay together and keep
@@ -34,7 +35,7 @@ impl Shard {
         ranked.into_iter().enumerate().filter(is_ours).map(|(_, (_, text))| text.clone()).collect()
     }
 
-    /// This shard of a plan. Who is absent is said as in the whole plan.
+    /// This shard of a plan. The list of absent contenders is that of the whole plan.
     pub fn part(self, whole: &Plan) -> Plan {
         let case = |item: &Item| item.case.to_string();
         let chosen = self.choose(&whole.items.iter().map(case).collect());
@@ -61,8 +62,8 @@ pub(crate) fn noted(notes: &[String]) -> Option<(Shard, String)> {
     })
 }
 
-/// A hash of all that a plan does. Who is left out and why is not in it: free memory is told
-/// there, which is another at every moment.
+/// A hash of everything that a plan does. The list of absent contenders is excluded, because its
+/// reasons mention free memory, which changes from moment to moment.
 pub(crate) fn plan_hash(plan: &Plan) -> String {
     let plan = Plan { absent: Vec::new(), ..plan.clone() };
     let text = serde_json::to_vec(&plan).unwrap_or_default();

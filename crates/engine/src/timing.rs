@@ -137,7 +137,7 @@ fn one(
     let start = MonotonicClock.now_ns();
     let ruled = rule(field, &rules, &stopping, &MonotonicClock);
     let seconds = (MonotonicClock.now_ns() - start) as f64 / 1e9;
-    // What holds of a comparison without a verdict; everything measured before it is kept.
+    // These values hold for a comparison without a verdict; measurements made before it are kept.
     let mut compared = TimedComparison {
         class: track.class,
         contender: field[0].contender().to_string(),
@@ -238,7 +238,7 @@ pub fn loop_overheads(
         let ratio = compare(&race, 0, 1, CONFIDENCE).ok_or_else(too_few)?.ratio;
         let call_ns = time_of_call(&race, 0, CONFIDENCE).ok_or_else(too_few)?.estimate;
         let calls = race.slices.iter().map(|slice| f64::from(slice.calls)).fold(1.0, f64::max);
-        // What the loop around the calls adds to each, and their share of the clock's readings.
+        // The overhead that the loop adds to each call, and the call's share of the clock readings.
         let percent = |ratio: f64| 100.0 * (ratio - 1.0 + empty_ns / (calls * call_ns));
         Ok(LoopOverhead {
             contender: who.to_string(),

@@ -21,7 +21,8 @@ pub struct Traced {
     pub left_out: usize,
 }
 
-/// Makes the trace of a run, with so many slices at the most: whole trials, the first of each race.
+/// Makes the trace of a run with at most `most` slices: whole trials, starting with the first of
+/// each race.
 ///
 /// # Errors
 /// If there is no such run, or it has no race.

@@ -18,10 +18,10 @@ pub struct Certificate<'a> {
 
 /// Examines a contender on `cases` of one element type, stopping at the first refusal.
 ///
-/// A case that the contender says it does not do is kept in the list and refuses nobody.
+/// A case that the contender says it does not support is kept in the list and is not a refusal.
 ///
 /// # Panics
-/// If there is no case: a certificate of nothing would refuse nobody.
+/// If there is no case: a certificate without cases could refuse no contender.
 pub fn certify<'a>(
     arena: &Arena,
     op: &'a dyn Op,
@@ -55,7 +55,8 @@ pub fn certify<'a>(
 }
 
 impl Certificate<'_> {
-    /// Where only cases without elements were done, the last proof says so.
+    /// If the contender did only cases without elements, the last proof becomes a refusal that says
+    /// so.
     fn refuse_emptiness(&mut self) {
         let outcome = self.outcome();
         let Some(last) = self.proofs.last_mut().filter(|last| last.outcome == Outcome::Proven)
@@ -95,7 +96,7 @@ impl Certificate<'_> {
         if !matches!(last, Outcome::Proven | Outcome::Unsupported) {
             return last;
         }
-        // On a case without elements everybody is right.
+        // On a case without elements every contender is right.
         let has_elements = |proof: &Proof| proof.case.axes.iter().all(|(_, size)| *size > 0);
         let is_proven = |proof: &Proof| proof.outcome == Outcome::Proven && has_elements(proof);
         let any = self.proofs.iter().any(is_proven);

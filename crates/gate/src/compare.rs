@@ -10,18 +10,19 @@ use proofmark_tensor::round_to;
 pub struct Measure {
     /// The unit `u` of the precision that sums are promised in.
     pub unit: f64,
-    /// Errors up to here are none: what a contender may lose that flushes subnormals.
+    /// Errors up to this size count as none: a contender that flushes subnormals may lose this
+    /// much.
     pub floor: f64,
-    /// Whether what contracts that promise less are forgiven counts towards the scale.
+    /// Whether the scale includes what contracts that promise less are forgiven.
     pub forgives: bool,
 }
 
 /// How an output compares with the truth.
 #[derive(Clone, Debug, Default)]
 pub struct Score {
-    /// The error of each element in units of `u·scale`, beyond the half unit in the last place
-    /// that rounding to the output type costs anyone. Infinite where the class is wrong (a
-    /// number where NaN is due, a finite value where overflow is due).
+    /// The error of each element in units of `u·scale`, beyond the half unit in the last place that
+    /// rounding to the output type costs any kernel. Infinite where the class is wrong (a number
+    /// where NaN is due, a finite value where overflow is due).
     pub q: Vec<f64>,
     /// The position of the greatest.
     pub worst: usize,
@@ -31,7 +32,8 @@ pub struct Score {
     pub mean_signed: f64,
 }
 
-/// Elements that are scored together: what one step leaves behind is in the cache for the next.
+/// Number of elements that are scored together, so that what one step leaves is in the cache for
+/// the next.
 const BLOCK: usize = 256;
 
 /// Scores `got` against the truth, for outputs of type `dtype`. `row` is the length of a row, over
@@ -74,7 +76,8 @@ pub fn score(dtype: DType, measure: Measure, truth: &Truth, got: &[f64], row: us
     score
 }
 
-/// What every element is held against: a proof judges millions, so it is worked out once.
+/// What every element is judged by. It is computed once because a proof judges millions of
+/// elements.
 struct Ruler {
     dtype: DType,
     measure: Measure,
@@ -98,12 +101,12 @@ impl Ruler {
         Ruler { dtype, measure, ceiling, overflow, smallest: dtype.smallest(), is_float }
     }
 
-    /// The errors of elements; `ulp` are the spacings around `want`. All are taken for plain first,
-    /// which is a loop without branches, and those few that are not once more.
+    /// The errors of elements; `ulp` are the spacings around `want`. All elements are judged as
+    /// plain first, in a loop without branches. The few that are not plain are then judged again.
     fn elements(&self, want: &[f64], ulp: &[f64], scale: &[f64], got: &[f64], q: &mut [f64]) {
         let all = want.len();
         let (ulp, scale, got, q) = (&ulp[..all], &scale[..all], &got[..all], &mut q[..all]);
-        // What is copied or counted is all there, to the bit.
+        // Ops that copy or count are exact to the bit, and need no further judgement.
         if want == got && want.iter().all(|want| want.is_finite()) {
             return q.fill(0.0);
         }
@@ -115,13 +118,13 @@ impl Ruler {
         for i in 0..if strange == 0 { 0 } else { all } {
             if !self.is_plain(want[i], scale[i], got[i]) {
                 let element = self.element(want[i], ulp[i], scale[i], got[i]);
-                // An error that is no number is no small one.
+                // An error that is NaN must not count as small.
                 q[i] = if element.is_nan() { f64::INFINITY } else { element };
             }
         }
     }
 
-    /// The error with its sign, in units of what is no error yet; 0 where there is none to tell.
+    /// The signed error in units of the tolerance; 0 where that is not finite.
     fn signed(&self, want: f64, ulp: f64, scale: f64, got: f64) -> f64 {
         let tolerance = self.measure.unit * scale + 0.5 * ulp * self.is_float;
         let signed = (got - want) * want.signum() / tolerance;
@@ -131,7 +134,7 @@ impl Ruler {
     /// Whether an element is judged by distance alone, and may differ by rounding.
     fn is_plain(&self, want: f64, scale: f64, got: f64) -> bool {
         let slack = 64.0 * self.measure.unit * scale;
-        // False for whatever is no number.
+        // All of these comparisons are false for NaN.
         (want.abs() - slack <= self.overflow)
             & (want.abs() < f64::INFINITY)
             & (got.abs() < f64::INFINITY)
@@ -139,7 +142,7 @@ impl Ruler {
             & (scale < f64::INFINITY)
     }
 
-    /// The error of a plain element of which `rounding` is free.
+    /// The error of a plain element beyond the `rounding` that is allowed.
     fn plain(&self, want: f64, rounding: f64, scale: f64, got: f64) -> f64 {
         let clamp = |value: f64| value.max(-self.ceiling).min(self.ceiling);
         let error = (clamp(got) - clamp(want)).abs();
@@ -159,7 +162,7 @@ impl Ruler {
         if want.abs() - slack > self.overflow && got.is_finite() {
             return f64::INFINITY;
         }
-        // Where the scale is 0 the bits are defined: the nearest number of the type and no other,
+        // Where the scale is 0 the bits are defined: only the nearest number of the type is right,
         // though below a power of two the next one is only half a unit away.
         let rounding = match scale == 0.0 && self.dtype.is_float() {
             true => (round_to(self.dtype, want) - want).abs(),
@@ -169,7 +172,7 @@ impl Ruler {
     }
 }
 
-/// The familiar numbers; reported, never deciding.
+/// The familiar error measures. They are reported but never decide.
 #[derive(Default)]
 struct Sums {
     q2: f64,

@@ -129,7 +129,7 @@ impl<'p> Entrant<'p> {
         self.sets
     }
 
-    /// Ends the making of writable mappings of the inputs: all entrants that share them are there.
+    /// Forbids further writable mappings of the inputs: all entrants that share them are there.
     ///
     /// # Errors
     /// If the kernel refuses.
@@ -137,15 +137,15 @@ impl<'p> Entrant<'p> {
         self.worker.seal_inputs()
     }
 
-    /// What loads of operands take in the state of the caches that was asked for, and right
-    /// afterwards; nothing for hot caches, or where the machine cannot tell.
+    /// What loads of operands take in the cache state that was asked for, and right afterwards;
+    /// `None` for hot caches, or where the machine cannot tell.
     ///
     /// # Errors
     /// If the worker dies or the kernel fails.
     pub fn probe(&mut self) -> Result<Option<Probe>, Fault> {
         match self.memory.cache {
             Cache::Hot => return Ok(None),
-            // Once around, so that the set that comes next is the one longest ago.
+            // One call for each set, so that the next set is the one that was used longest ago.
             Cache::Rotate => {
                 self.run(&Batch { calls: self.sets as u32, ..Batch::default() })?;
             }
@@ -194,7 +194,7 @@ impl<'p> Entrant<'p> {
         let ran = self.verified_batch(&batch, pattern)?;
         let mut checked = self.check(state)?;
         if let Some((operand, element)) = self.unwritten(pattern) {
-            // A right result of integers may look like poison, but not like two.
+            // A right integer result may equal one poison pattern, but not two.
             let again = pattern.rotate_left(32) ^ u64::MAX;
             self.verified_batch(&batch, again)?;
             if self.unwritten(again) == Some((operand, element)) {

@@ -31,7 +31,7 @@ pub struct Rules {
     pub seed: u64,
     /// Threads the contender is given.
     pub threads: usize,
-    /// Thread counts whose results are compared with that.
+    /// Thread counts whose results are compared with those of `threads`.
     pub other_threads: Vec<usize>,
     /// The same contender on other instruction-set paths, for the reproducibility class.
     pub siblings: Vec<ContenderId>,
@@ -178,7 +178,7 @@ pub(crate) struct Examination<'e> {
     filled: RefCell<Vec<(Filling, u64, Rc<Values>)>>,
 }
 
-/// Inputs that are kept for later stages: as many as these go back and forth between.
+/// Number of inputs that are kept for later stages, which go back and forth between this many.
 const KEPT: usize = 3;
 
 impl Examination<'_> {

@@ -9,8 +9,8 @@ use proofmark_schema::Case;
 /// What one examination does if nothing refuses.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Expense {
-    /// Calls of the contender: the checks that the stages report, but for what a contract or a law
-    /// leaves out.
+    /// Calls of the contender: the checks that the stages report, except those that a contract or a
+    /// law leaves out.
     pub calls: u64,
     /// Elements of operands that are written before those calls or read after them.
     pub moved: u64,
@@ -22,7 +22,7 @@ pub struct Expense {
     pub operations: u64,
 }
 
-/// Operations that a call of exp and its like is worth.
+/// Operations that one call of exp or a similar function counts as.
 const TRANSCENDENTAL: u64 = 16;
 
 /// What examining a case takes; nothing for a case that does not fit its op.

@@ -34,8 +34,8 @@ pub const OTHER_GATES: [OtherGate; 5] = [
     },
 ];
 
-/// Applies a rule to finite elements; elsewhere classes must agree, which is generous: most of
-/// these tools do not test such inputs.
+/// Applies a rule to finite elements. Elsewhere classes must agree. This is generous: most of these
+/// tools do not test such inputs.
 fn every(want: &[f64], got: &[f64], accepts: fn(f64, f64) -> bool) -> bool {
     want.iter().zip(got).all(|(&want, &got)| {
         if want.is_nan() || got.is_nan() {

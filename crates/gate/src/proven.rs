@@ -37,7 +37,8 @@ pub struct Seat {
     pub changes_weights: bool,
 }
 
-/// Sets of operands at the most: a case so small that more were needed is not out of the caches.
+/// Greatest number of sets of operands. A case so small that it needs more sets stays in the
+/// caches.
 const MOST_SETS: u64 = 4096;
 
 impl<'a> Proven<'a> {
@@ -56,7 +57,7 @@ impl<'a> Proven<'a> {
         &self.proof.case
     }
 
-    /// Who it is.
+    /// The contender's id.
     pub fn contender(&self) -> &ContenderId {
         &self.proof.contender
     }

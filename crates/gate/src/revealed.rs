@@ -10,7 +10,8 @@ use std::rc::Rc;
 /// They change between the calls of a race; what they are at a call is worked out here, on the
 /// supervisor's own copy.
 pub struct Revealed {
-    /// Also the seed of the places where large outputs are checked: others in every trial.
+    /// Also the seed of the places where large outputs are checked, which differ from trial to
+    /// trial.
     pub(crate) seed: u64,
     pub(crate) inputs: RefCell<Values>,
     /// The truth about the outputs of the state that was asked for last: arms share it.

@@ -10,7 +10,7 @@ const ORACLE_OPERATIONS: u64 = 30_000_000;
 /// The same for an output that is checked between trials.
 const SPOT_CHECK_OPERATIONS: u64 = 2_000_000;
 
-/// Operations that judging one element is worth, however cheap its own arithmetic.
+/// Operations that judging one element counts as, however cheap its own arithmetic is.
 const JUDGING_OPERATIONS: u64 = 64;
 
 /// Every element where that is affordable; else the edges of rows, columns and common tiles, and

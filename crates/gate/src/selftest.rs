@@ -61,8 +61,8 @@ pub fn try_mutant(
     Some(MutantResult { mutant: mutant.name, flaw: mutant.flaw, dtype, refusal, caught_by })
 }
 
-/// Takes a right kernel through the gate on a few cases that turn with the seed; `None` if it
-/// does not do the element type at all.
+/// Takes a right kernel through the gate on a few cases that the seed selects; `None` if it does
+/// not support the element type at all.
 pub fn try_correct(
     arena: &Arena,
     op: &dyn Op,
@@ -85,7 +85,7 @@ pub fn try_correct(
 }
 
 /// Shows the outputs on every filling of the portfolio to the other gates. A worker that dies
-/// counts as caught by all of them: anybody would notice.
+/// counts as caught by all of them, because no gate misses a crash.
 fn show_others(
     arena: &Arena,
     op: &dyn Op,

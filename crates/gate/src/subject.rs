@@ -68,8 +68,8 @@ impl<'a> Subject<'a> {
         threads: usize,
         seed: u64,
     ) -> Result<Subject<'a>, Fault> {
-        // As in a race, so that a contender cannot tell the one from the other: a drawn layout
-        // and, for one thread, one processor.
+        // The layout is drawn and one thread has one processor, as in a race, so that a contender
+        // cannot tell a proof from a race.
         let drawn = |word, below| (mix(seed, 401, word) % below) as u32;
         let spawn = Spawn {
             environment_pad: drawn(0, 4096) as usize,
@@ -251,7 +251,7 @@ mod tests {
             bytes: vec![bytes[..2].to_vec(), bytes[2..].to_vec()],
             leaks: 0,
         };
-        // -0 of f16 is 0, and yet another result.
+        // -0 of f16 equals 0, but its bits differ.
         let (one, other) = (run([0, 0, 1, 2, 3, 4]), run([0, 0x80, 1, 2, 3, 5]));
         assert!(one.differs(&other, 0, 0) && one.differs(&other, 1, 1));
         assert!(!one.differs(&other, 1, 0) && !one.differs(&one, 1, 1));

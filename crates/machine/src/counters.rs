@@ -38,7 +38,7 @@ pub(crate) fn try_open() -> io::Result<()> {
     if descriptor < 0 {
         return Err(io::Error::last_os_error());
     }
-    // SAFETY: the descriptor was just opened and nobody else knows it.
+    // SAFETY: the descriptor was just opened and nothing else knows it.
     unsafe { libc::close(descriptor as libc::c_int) };
     Ok(())
 }

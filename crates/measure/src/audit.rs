@@ -10,8 +10,8 @@ use crate::summary::counting;
 use proofmark_schema::race::{Audit, Race, SeenFaster, Slice};
 use proofmark_stats::median;
 
-/// What the calls of one arm's audit take in a trial, and how many they are: one, which finds other
-/// caches than the rest, and pairs.
+/// Time that the calls of one arm's audit take in a trial, and the number of pairs of calls. One
+/// more call comes first, because it finds the caches in another state than the rest.
 const AUDIT_NS: f64 = 300e3;
 const LEAST_PAIRS: u32 = 1;
 const MOST_PAIRS: u32 = 12;
@@ -28,7 +28,7 @@ const WAKE_NS: f64 = 150e3;
 /// that is allowed then.
 const LARGE_BYTES: u64 = 256 << 10;
 const LARGE_ALONE: f64 = 1.0;
-/// Trials before anything is said, and the share of all trials that must show it.
+/// Trials that are needed for a finding, and the share of all trials that must show it.
 const TRIALS: usize = 4;
 const SHARE: f64 = 0.75;
 

@@ -1,4 +1,4 @@
-//! What a slice costs beside its calls: a worker against a bare loop of its own.
+//! The overhead of a slice: a worker's slices against a bare loop in the same worker.
 
 use crate::race::{FaultKind, RaceFault, last_processor, run};
 use crate::rules::RaceRules;
@@ -8,12 +8,12 @@ use proofmark_gate::{Entrant, Proven, Seat};
 use proofmark_schema::race::{CallInputs, Race, Trial};
 use proofmark_stats::median;
 
-/// Batches without a call, for what the readings of the clock take.
+/// Number of batches without a call, which measure what the readings of the clock take.
 const EMPTY_BATCHES: usize = 32;
 
 /// Races a contender's bare loop (arm 0) with its slices (arm 1), in the same process, for as many
-/// trials as the rules allow at the most. Both are between the same readings of the clock, so
-/// these come beside: nanoseconds that a batch without a call takes.
+/// trials as the rules allow at the most. Both are between the same readings of the clock, so the
+/// cost of these is returned separately: nanoseconds that a batch without a call takes.
 ///
 /// # Errors
 /// If the contender fails.

@@ -7,8 +7,8 @@ use proofmark_stats::median;
 
 /// How many times a core's second cache the sets of a rotation exceed together.
 const ROTATE_CACHES: u64 = 4;
-/// What a load from memory takes more than one from the first cache, at the least, on any machine
-/// that we know of; the last cache of a large server may come near it.
+/// Least time by which a load from memory exceeds one from the first cache, on any machine that we
+/// know of. The last cache of a large server may come near it.
 const COLD_EXCESS_NS: f64 = 40.0;
 /// The same for a load from beyond the second cache.
 const ROTATE_EXCESS_NS: f64 = 8.0;

@@ -25,8 +25,8 @@ fn lied(race: &Race, arm: usize, reason: String) -> RaceFault {
 /// What a slice may use beyond the time that it claims: a share, and a moment.
 const BEYOND: f64 = 0.05;
 const BEYOND_NS: f64 = 5_000.0;
-/// Trials, each of fresh workers, that must all show it, and the share of a trial's slices: the
-/// median slice is what is published.
+/// Trials, each with fresh workers, that must all show it, and the share of a trial's slices that
+/// must show it: the median slice is what is published.
 const ACCOUNTED_TRIALS: usize = 3;
 const SHARE: f64 = 0.5;
 /// If another arm has more than this share of such slices, the machine is the cause.
@@ -39,7 +39,7 @@ const CHARGED_SHARE: f64 = 0.125;
 pub(crate) fn account(race: &Race, threads: &dyn Fn(usize) -> usize) -> Result<(), RaceFault> {
     let arms = race.arms.len();
     let trials = race.trials.len();
-    // Older races and scripts without an account have nothing to answer for.
+    // Older races and scripts without processor times cannot be checked.
     if trials < ACCOUNTED_TRIALS || race.slices.iter().all(|slice| slice.used_ns == 0) {
         return Ok(());
     }
@@ -121,8 +121,8 @@ impl Conduct {
         Conduct { started: vec![0; arms], outside: vec![0; arms] }
     }
 
-    /// Notes what processes that an arm has started used between the first slice of a trial and its
-    /// last, in which the arm claims so much.
+    /// Notes what the processes that an arm has started used between the first slice of a trial and
+    /// the last, and what the arm claims for these slices.
     pub(crate) fn note_started(&mut self, arm: usize, used_ns: u64, claimed_ns: u64) {
         let allowed = STARTED_NS as f64 + STARTED_SHARE * claimed_ns as f64;
         self.started[arm] += u32::from(used_ns as f64 > allowed);
@@ -138,7 +138,7 @@ impl Conduct {
         }
     }
 
-    /// Neither is in the account of an arm: they must not work for it.
+    /// Neither is in the account of an arm, so neither may work for it.
     pub(crate) fn check(&self, race: &Race) -> Result<(), RaceFault> {
         let all = race.trials.len();
         let is_in_all = |trials: u32| all >= ACCOUNTED_TRIALS && trials as usize == all;
@@ -159,9 +159,9 @@ fn several_work(slice: &Slice) -> bool {
     slice.own_ns.min(others) as f64 > AT_WORK * slice.used_ns as f64
 }
 
-/// What bringing results home may take beside the copy: a way into a framework by an adapter of
-/// ours, which is known to copy only. PyTorch's own copy takes 5 µs in a loop, but 40 where other
-/// work has pushed its code out of the caches; JAX's then took 172.
+/// Time that bringing results home may take beside the copy: the overhead of entering a framework
+/// through an adapter of ours, which is known to copy only. PyTorch's own copy takes 5 µs in a
+/// loop, but 40 where other work has pushed its code out of the caches; JAX's then took 172.
 const HOME_NS: u64 = 300_000;
 /// The part of the time claimed for a batch that it may take as well: long calls push code and
 /// results out of the caches (seen in a field of 17: 100 µs more for 256 KiB from JAX).
@@ -176,8 +176,8 @@ pub(crate) fn homecoming(bytes: u64, claimed_ns: u64) -> u64 {
     copy.saturating_add(HOME_NS).saturating_add(claimed_ns / HOME_PART)
 }
 
-/// The homecoming of each arm's results in a race, after the clock had stopped, that went least
-/// beyond what it might take: what it took, and what it might.
+/// For each arm, the homecoming of results in a race that exceeded its limit least: the time that
+/// it took after the clock had stopped, and the time that was allowed.
 pub(crate) struct Homes {
     arms: Vec<Option<(u64, u64)>>,
 }

@@ -4,19 +4,20 @@ use crate::order::{mirrored, repeated};
 use crate::rules::RaceRules;
 use proofmark_stats::Stream;
 
-/// Greatest number of calls in a slice that is aimed at: with a quarter more they fit the ledger.
+/// Greatest number of calls in a slice that is aimed at. A quarter more still fits the ledger.
 pub(crate) const MOST_CALLS: f64 = 6000.0;
-/// A call of so many slices is long.
+/// A call that takes longer than this many slices is long.
 const LONG_CALL_SLICES: f64 = 5.0;
 /// Times that a block of long calls goes round all arms.
 const ROUNDS: usize = 3;
-/// What the timed calls of a trial of long calls take together, about as much as its start.
+/// Time of all timed calls in a trial of long calls, about as much as the trial's start takes.
 const LONG_TRIAL_NS: f64 = 200e6;
-/// Untimed rounds before the first block at the most, and the time that long calls may take for
-/// them.
+/// Greatest number of untimed rounds before the first block, and the time that long calls may take
+/// for them.
 const RUN_IN_ROUNDS: usize = 4;
 const RUN_IN_NS: f64 = 50e6;
-/// Longer calls have their data in the caches for nearly all of their time anyway.
+/// Longest call that is primed. Longer calls have their data in the caches for nearly all of their
+/// time anyway.
 const PRIMED_NS: f64 = 25e6;
 
 /// How one trial is run.
@@ -32,7 +33,7 @@ pub(crate) struct Pace {
     prime: u32,
 }
 
-/// One block: who runs when.
+/// One block: which arm runs when.
 pub(crate) struct Block {
     /// An arm that makes one untimed call first.
     pub(crate) opening: Option<usize>,
@@ -50,7 +51,7 @@ impl Pace {
         // must not make the slices of a whole trial short.
         let fitting = |each: &f64| (slice / each).clamp(1.0, MOST_CALLS) as u32;
         let mut calls: Vec<u32> = fastest.iter().map(fitting).collect();
-        // Arms of like speed share the count, so that rounding of counts favours nobody.
+        // Arms of like speed share the count, so that rounding of counts favours no arm.
         let (least, most) = (calls.iter().min().copied(), calls.iter().max().copied());
         if let (Some(least), Some(most)) = (least, most)
             && most <= 4 * least
@@ -81,9 +82,9 @@ impl Pace {
     /// Draws a block.
     ///
     /// The arm before has left its own data in the caches. Short slices are therefore each primed
-    /// by an untimed call. For long calls that doubles the time and the distance between
-    /// neighbours: they go round instead, so that every slice follows another arm's, and are
-    /// primed only where the time itself is asked for.
+    /// by an untimed call. For long calls, priming doubles the time and the distance between
+    /// neighbours. They go round instead, so that every slice follows another arm's, and are primed
+    /// only where the time itself is asked for.
     pub(crate) fn block(&self, stream: &mut Stream) -> Block {
         let (arms, prime) = (self.calls.len(), self.prime);
         if self.is_long && arms > 1 {

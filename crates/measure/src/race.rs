@@ -35,7 +35,7 @@ pub enum FaultKind {
 pub struct RaceFault {
     /// Which arm.
     pub arm: usize,
-    /// Who it is.
+    /// The contender's name.
     pub contender: String,
     /// What it did.
     pub kind: FaultKind,
@@ -124,7 +124,7 @@ pub(crate) fn run(
 }
 
 /// Runs trials until the race is over, or until it shows that arms are faster on inputs that they
-/// have seen: these arms.
+/// have seen; returns these arms.
 fn run_trials(
     stable: &mut dyn Stable,
     race: &mut Race,
@@ -203,8 +203,9 @@ fn run_trial(
     let pace = Pace::of(fastest, rules);
     let turn =
         |prime, calls, stream: &mut Stream| Turn { prime, calls, inputs, seed: stream.next_u64() };
-    // Who was warmed up first has cooled when the last one is done, by several per cent for the
-    // first calls of a large case: rounds that nobody counts bring all arms to the same state.
+    // The arm that was warmed up first is cold again by the time the last one is warm, which costs
+    // several per cent in the first calls of a large case. Untimed rounds bring all arms to the
+    // same state.
     for _ in 0..pace.run_in {
         for arm in drawn(arms, stream) {
             heat.batch(arm, &turn(0, pace.calls[arm], stream))?;
@@ -231,7 +232,7 @@ fn run_trial(
         let grown = heat.resident_bytes(arm).saturating_sub(before);
         race.grown_bytes[arm] = race.grown_bytes[arm].min(grown);
     }
-    // The same for all arms, so that the truth about the outputs is worked out once.
+    // The seed is the same for all arms, so that the truth about the outputs is computed once.
     let seed = stream.next_u64();
     for arm in drawn(arms, stream) {
         let calls = audit::calls(fastest[arm]);

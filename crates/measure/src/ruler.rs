@@ -65,7 +65,7 @@ pub fn ruler_stability(race: &Race) -> Vec<RulerStability> {
 fn stability(race: &Race, ruler: Ruler) -> Option<RulerStability> {
     let times = times(race, ruler);
     let middle = median(&times)?;
-    // 1.4826 deviations are a standard deviation where times are normal.
+    // 1.4826 deviations are a standard deviation if times are normally distributed.
     let variation = 1.4826 * mad(&times)? / middle;
     Some(RulerStability {
         ruler,

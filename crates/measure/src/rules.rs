@@ -23,8 +23,8 @@ pub struct RaceRules {
     pub enough: f64,
     /// What caches and pages the arms are measured with.
     pub memory: Memory,
-    /// Whether long calls follow an untimed one of their own arm, as short ones do: a table tells
-    /// what a call takes that finds its data in the caches. A verdict is sharper without.
+    /// Whether long calls follow an untimed call of their own arm, as short ones do. A table tells
+    /// what a call takes that finds its data in the caches. A verdict is sharper without priming.
     pub primes_long: bool,
     /// How long to wait for a quiet machine before the race; 0: not at all.
     pub quiet_ns: u64,

@@ -73,7 +73,7 @@ struct Arms<'s, 'm> {
     has_run: Vec<bool>,
 }
 
-/// Batches that an arm is slow for after somebody's first call, and by how much.
+/// Number of batches for which an arm is slow after any arm's first call, and by how much.
 const UNSETTLED: (u32, f64) = (3, 1.15);
 
 fn fault(arm: usize, reason: &str) -> RaceFault {
@@ -111,7 +111,7 @@ impl Heat for Arms<'_, '_> {
             }
             _ => each,
         };
-        // What a call takes less whose inputs are those of the call before it.
+        // How many times faster a call is on the inputs of the call before it.
         let same = match trick {
             Trick::SeesOldInputs(times) => times,
             _ => 1.0,

@@ -118,7 +118,7 @@ fn a_processor_that_becomes_slower_is_called_throttled_and_its_drift_is_known() 
     assert!(throttled.estimate > 1.05 && throttled.low > 1.0, "{throttled:?}");
     let drift = conditions.rulers[0].drift.unwrap();
     assert!(drift.low > 0.05 && drift.high < 0.4, "{drift:?}");
-    // The same on a machine that becomes faster is a drift, but nobody throttled it.
+    // A machine that becomes faster in the same way shows a drift, but no throttling.
     let (race, _) = race_on(|now: f64| 1.0 - (0.2 * now / 150e6).min(0.3));
     let conditions = crate::ruler::conditions(&race);
     assert!(conditions.throttled.is_none() && conditions.rulers[0].drift.unwrap().high < -0.05);

@@ -34,7 +34,7 @@ pub(crate) trait Stable {
         heat: &mut dyn FnMut(&mut dyn Heat) -> Result<(), RaceFault>,
     ) -> Result<(), RaceFault>;
 
-    /// What caches and pages each arm was seen to have; empty where nobody looks.
+    /// The caches and pages that each arm was seen to have; empty where they are not observed.
     fn memory(&self) -> (Vec<CacheState>, Vec<PageState>) {
         (Vec::new(), Vec::new())
     }
@@ -100,7 +100,7 @@ pub(crate) trait Heat {
 pub(crate) struct Workers<'a, 'p> {
     field: &'a [Proven<'p>],
     seat: Seat,
-    /// Where no process can be had for it, the race goes on without.
+    /// `None` where its process cannot be started: the race goes on without it.
     ruler: Option<Ruler>,
     /// What was seen of each arm's caches and pages.
     seen: Vec<Seen>,
@@ -135,13 +135,15 @@ impl Stable for Workers<'_, '_> {
         let cases: Vec<usize> = (0..self.field.len()).map(|arm| self.first_on_case(arm)).collect();
         let reveal = |arm: usize| (cases[arm] == arm).then(|| self.field[arm].reveal(trial.seed));
         let revealed: Vec<Option<Revealed>> = (0..self.field.len()).map(reveal).collect();
-        // Who starts first gets other memory than who starts last: the order is drawn too.
+        // An arm that starts first gets other memory than one that starts last, so the order is
+        // drawn too.
         let mut order: Vec<usize> = (0..self.field.len()).collect();
         Stream::new(trial.seed).shuffle(&mut order);
         let mut entrants: Vec<Option<Entrant<'_>>> = self.field.iter().map(|_| None).collect();
         for arm in order {
             let inputs = revealed[cases[arm]].as_ref().expect("the first on a case reveals");
-            // Where calls walk over sets, an arm would find those that another has just left.
+            // Where calls walk over sets, an arm would find the sets that another arm has just left
+            // in the caches.
             let shares = self.seat.memory.cache != Cache::Rotate;
             let beside = (0..cases.len())
                 .filter(|&other| shares && cases[other] == cases[arm])
@@ -184,7 +186,7 @@ impl<'a, 'p> Workers<'a, 'p> {
         // Rulers run beside the arm that has the most processors.
         let widest = field.iter().max_by_key(|proven| proven.threads());
         let ruler = widest.and_then(|first| first.ruler(processor_of(first)).ok());
-        // Weights that an arm has packed stay, and then for all.
+        // If any arm has packed its weights, weights stay as they are for all arms.
         let changes_weights = field.iter().all(|proven| !proven.receipt().prepared_outside);
         let rotate_bytes = rotate_bytes();
         let seat = Seat { memory, rotate_bytes, races: true, changes_weights, ..Seat::default() };
@@ -239,7 +241,7 @@ impl Heat for Entrants<'_, '_, '_> {
     }
 
     fn rulers(&mut self, with_stream: bool) -> Option<RulerTimes> {
-        // A ruler that died takes nothing with it but its readings.
+        // If the ruler has died, only its readings are lost.
         let times = self.ruler.as_mut()?.read(with_stream).ok();
         if times.is_none() {
             *self.ruler = None;
@@ -248,8 +250,9 @@ impl Heat for Entrants<'_, '_, '_> {
     }
 }
 
-/// Where an arm is kept: one thread on one processor, so that all such arms see the same caches;
-/// which one is no matter, but the first serves most interrupts. More threads run on all.
+/// The processor that an arm is kept on. Arms of one thread share one processor, so that all of
+/// them see the same caches. Any would do, but the first serves most interrupts. Arms of more
+/// threads run on all processors.
 fn processor_of(proven: &Proven<'_>) -> Option<usize> {
     (proven.threads() == 1).then(last_processor)
 }

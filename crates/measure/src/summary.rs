@@ -47,11 +47,11 @@ pub fn counting(race: &Race, trial: u32) -> Vec<&Slice> {
     all.into_iter().filter(|slice| !disturbed.contains(&slice.block)).collect()
 }
 
-/// Switches of one arm beyond twice those of any other from which on they are its own doing.
+/// Margin over twice the switches of any other arm, above which an arm causes its switches itself.
 const OWN_SWITCHES: usize = 12;
 
 /// Whether the processor was taken from one arm far more often than from the others. A busy machine
-/// does not know the arms: an arm that brings it about could choose the blocks that count.
+/// hits all arms alike. An arm that causes its own switches could choose the blocks that count.
 fn is_one_sided(race: &Race) -> bool {
     let mut switched = vec![0usize; race.arms.len()];
     for slice in race.slices.iter().filter(|slice| slice.switches > 0) {
@@ -98,7 +98,7 @@ pub fn compare(race: &Race, base: u32, arm: u32, confidence: f64) -> Option<Comp
     Some(comparison(race, base, &interval, confidence, decision, trials))
 }
 
-/// The ratio of two arms from the first so many trials alone: an interval whose size nobody chose
+/// The ratio of two arms from the first so many trials alone: an interval whose size was not chosen
 /// after seeing the data.
 pub fn ratio_of_first(
     race: &Race,

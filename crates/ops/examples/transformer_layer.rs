@@ -130,7 +130,7 @@ type Done = Result<(), Box<dyn Error>>;
 /// The base of the rotations' frequencies.
 const THETA: f64 = 1e6;
 
-/// Rows of so many elements.
+/// Rows of this many elements.
 fn rows(x: &[f32], cols: usize) -> Mat<'_, f32> {
     Mat::new(x, x.len() / cols, cols)
 }
@@ -422,7 +422,7 @@ fn run<C: Computer>(
     let prefill = timed(by, &prompt)?;
     let mut decoded = Vec::new();
     for token in 0..TOKENS {
-        // Independent tokens: errors of a layer would else be errors of the next one's input.
+        // Independent tokens; otherwise a layer's error would be an error of the next one's input.
         let x: Vec<C::Number> = normal(100 + token as u64, 1, HIDDEN, 1.0);
         decoded.extend(timed(by, &x)?);
     }

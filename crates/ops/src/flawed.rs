@@ -40,7 +40,7 @@ impl Kernel for Flawed {
 }
 
 /// Makes `MUTANTS` of lines `Slip DTYPES, "name": "flaw";`, where `run::<Slip>` is the mutant;
-/// where all do the same element types, these are told once: `all DTYPES; Slip "name": "flaw";`.
+/// where all do the same element types, these are given once: `all DTYPES; Slip "name": "flaw";`.
 macro_rules! mutants {
     ($($slip:ident $dtypes:expr, $name:literal: $flaw:literal;)*) => {
         /// Every mutant of this op.
@@ -80,7 +80,7 @@ pub(crate) fn read(tensor: &Tensor) -> Vec<Vec<f32>> {
     (0..layout.rows()).map(|i| row(i).iter().map(|&value| value as f32).collect()).collect()
 }
 
-/// The rows of an operand as one sees them who takes them to lie densely.
+/// The rows of an operand, read as if they lay densely.
 pub(crate) fn read_densely(tensor: &Tensor) -> Vec<Vec<f32>> {
     let layout = Layout::dense(tensor.layout.shape.as_slice());
     // SAFETY: as many rows at a smaller or equal stride end before the last row of the tensor

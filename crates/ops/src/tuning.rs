@@ -13,7 +13,7 @@ use std::fmt;
 use std::str::FromStr;
 use std::sync::OnceLock;
 
-/// Few: they are searched from the front in every call that heeds them.
+/// The settings in force. The list is short, because every call that heeds it scans it linearly.
 static TUNED: OnceLock<Settings> = OnceLock::new();
 
 /// What tuning replaces; what is empty stays built in.
@@ -41,7 +41,7 @@ pub struct Blocks {
 }
 
 impl Blocks {
-    /// The sizes that each of the three may have: more would be no block.
+    /// The range that each of the three sizes may have; a larger size would be no block.
     pub const RANGE: std::ops::RangeInclusive<usize> = 16..=16_384;
 
     fn is_sound(self) -> bool {
@@ -66,7 +66,7 @@ impl FromStr for Blocks {
         });
         let mut next = || sizes.next().flatten().ok_or_else(bad);
         let blocks = Blocks { kc: next()?, mc: next()?, nc: next()? };
-        // `zip` stops at three: a fourth part would be lost.
+        // `zip` stops at three, so a fourth part would be ignored.
         let is_whole = text.split(',').count() == 3 && blocks.is_sound();
         if is_whole { Ok(blocks) } else { Err(bad()) }
     }
@@ -89,7 +89,7 @@ pub enum TuningError {
     /// There is no such op, or its kernels have no such constant.
     #[error("`{0}` has no tuned constant: leave it out")]
     Unknown(String),
-    /// No part is smaller than one.
+    /// A constant is 0, but no part is smaller than one.
     #[error("the constant of `{0}` is 0: write 1 to go parallel always")]
     Zero(String),
     /// These are no sizes of blocks.

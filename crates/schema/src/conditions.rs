@@ -98,7 +98,7 @@ pub struct Conditions {
     pub throttled: Option<Interval>,
     /// Blocks that do not count.
     pub rejected: Rejected,
-    /// How quiet the machine was; left out where nobody waited for it.
+    /// How quiet the machine was; absent if the run did not wait for it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub quiet: Option<Quiet>,
 }

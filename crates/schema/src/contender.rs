@@ -1,4 +1,4 @@
-//! Who may enter a race: ids that parse back, and receipts.
+//! Contenders: ids that parse back, and receipts.
 
 use crate::Isa;
 use serde::{Deserialize, Serialize, de};

@@ -33,7 +33,7 @@ pub struct RacedArm {
 pub struct Decided {
     /// Which race of the case.
     pub round: Round,
-    /// Who was raced, the one that is compared with first.
+    /// The raced arms; the first is the one that the other is compared with.
     pub arms: [RacedArm; 2],
     /// The trial counts at which it was looked at.
     pub looks: Vec<u32>,

@@ -154,8 +154,8 @@ impl DType {
     }
 }
 
-/// 2 to the power of an exponent that normal f64 have. The gate asks for it several times for each
-/// element that it judges, where `powi` took a sixth of a proof.
+/// 2 to the power of an exponent in the range of normal f64. The gate calls it several times for
+/// each element that it judges; `powi` took a sixth of a proof's time.
 fn power_of_two(exponent: i32) -> f64 {
     debug_assert!((-1022..=1023).contains(&exponent), "2^{exponent} is not normal");
     f64::from_bits(((1023 + exponent) as u64) << 52)

@@ -23,7 +23,7 @@ pub struct Item {
     pub index: u64,
     /// The case.
     pub case: Case,
-    /// Who meets on it; the first is the one the others are compared with.
+    /// The contenders that meet on it; the first is the one the others are compared with.
     pub field: Vec<ContenderId>,
     /// Threads each may use.
     pub threads: usize,
@@ -35,12 +35,12 @@ pub struct Item {
     pub uses: Vec<Use>,
 }
 
-/// Why somebody is not in the plan.
+/// Why a contender is not in the plan.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Absence {
-    /// Who.
+    /// The contender.
     pub contender: String,
-    /// On what.
+    /// The case.
     pub case: String,
     /// Why, with what to do about it.
     pub reason: String,
@@ -57,7 +57,7 @@ pub struct Plan {
     pub budget: String,
     /// The items in order.
     pub items: Vec<Item>,
-    /// Who cannot enter, and why.
+    /// The contenders that cannot enter, and why.
     pub absent: Vec<Absence>,
     /// Estimated seconds of proofs, among those of all.
     #[serde(default)]

@@ -19,7 +19,7 @@ pub struct SliceSpan {
     pub arm: u32,
 }
 
-/// What holds a case: the slowest of what it cannot do without.
+/// What limits a case: the slowest resource that it needs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Bound {
     /// Arithmetic.
@@ -73,10 +73,10 @@ pub struct Limits {
     pub bytes_per_second: f64,
     /// Least time of one call that these two allow.
     pub bound_ns: f64,
-    /// What holds the case; left out in records written before it was told.
+    /// What limits the case; absent in records written before this field existed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub bound: Option<Bound>,
-    /// That unit; likewise.
+    /// The best unit for the case; absent in the same records.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub unit: Option<Unit>,
 }

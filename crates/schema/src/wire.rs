@@ -41,9 +41,9 @@ pub struct OperandMap {
 pub enum ToWorker {
     /// Load a contender for a case, before any input exists.
     Load {
-        /// Who.
+        /// The contender.
         contender: ContenderId,
-        /// On what.
+        /// The case.
         case: Case,
         /// Threads it may use.
         threads: usize,
@@ -67,7 +67,7 @@ pub enum ToWorker {
     /// Load what every case of a contender needs, so that the process can be copied. Answered by
     /// `Done`, or by `Unsupported` where that would save nothing.
     Warm {
-        /// Who.
+        /// The contender.
         contender: ContenderId,
     },
     /// Make a copy of this process that serves the socket beside this message, prints to the pipe
@@ -223,7 +223,8 @@ pub mod option {
     pub const CHECK_EACH_CALL: u32 = 1;
     /// Fill the workspace with rubbish before the batch.
     pub const DIRTY_WORKSPACE: u32 = 2;
-    /// Between the clocks nothing but the calls: what the batch itself costs is measured by it.
+    /// Nothing but the calls runs between the clock readings. It serves to measure the overhead of
+    /// a batch.
     pub const BARE: u32 = 4;
     /// Before every call one input element changes and one output element is spoiled; what the
     /// call leaves there goes into the ledger.
@@ -281,7 +282,7 @@ pub struct HandOver {
     pub same_ns: AtomicU64,
     /// Bytes that the allocations asked for.
     pub allocated_bytes: AtomicU64,
-    /// Time that results which lie elsewhere took into the outputs, after the batch.
+    /// Time to copy results that lie elsewhere into the outputs, after the batch.
     pub settle_ns: AtomicU64,
     /// Times of the rulers, in the order of `Ruler::ALL`; 0 for one that was not read.
     pub ruler_ns: [AtomicU64; 3],

@@ -1,4 +1,4 @@
-//! What a case costs by definition, so that nobody can report a wrong rate.
+//! What a case costs by definition, so that no contender can report a wrong rate.
 
 use serde::{Deserialize, Serialize};
 

@@ -4,7 +4,7 @@ use crate::tests::at_every_level;
 use crate::{Body, Simd, available, dispatch, dispatch_byte_dot, has_byte_dot};
 use proofmark_schema::Isa;
 
-/// Bytes with both extremes and no period that a vector has.
+/// Bytes that include both extremes and whose period is no vector's length.
 fn bytes(count: usize, seed: i32) -> Vec<i8> {
     (0..count as i32).map(|i| ((i * 37 + seed) % 256 - 128) as i8).collect()
 }
@@ -36,7 +36,7 @@ fn bytes_are_extended_with_their_sign_and_stored_by_their_low_half() {
     });
 }
 
-/// Sums of four products of neighbours, as plain loops have them.
+/// Sums of four neighbouring products, computed by plain loops.
 fn products(a: &[i8], b: &[i8], a_is_unsigned: bool) -> Vec<i32> {
     let left = |a: i8| if a_is_unsigned { i32::from(a.cast_unsigned()) } else { i32::from(a) };
     let pairs =

@@ -1,4 +1,4 @@
-//! Lines of caches on machines where we cannot flush them: nothing is flushed, nothing timed.
+//! Cache lines on machines where they cannot be flushed: nothing is flushed or timed.
 
 /// Always false.
 pub fn can_flush() -> bool {

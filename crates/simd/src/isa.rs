@@ -5,7 +5,8 @@ use std::sync::OnceLock;
 
 /// The best level of this machine; asked of the processor once.
 ///
-/// Says what the machine can do and reads no environment: a cap is the caller's to apply.
+/// It reports what the machine can do and reads no environment variable; a caller that wants a
+/// lower level applies that cap itself.
 pub fn detect() -> Isa {
     static BEST: OnceLock<Isa> = OnceLock::new();
     *BEST.get_or_init(best)

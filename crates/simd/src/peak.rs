@@ -6,7 +6,7 @@ use std::hint::black_box;
 
 /// Independent sums, enough to hide the latency of an addition.
 const CHAINS: usize = 12;
-/// The clock cannot be told from a chain of unknown latency.
+/// `None`: the clock rate cannot be derived from a chain of unknown latency.
 pub const CLOCK_CYCLES: Option<u64> = None;
 
 /// The one unit there is.

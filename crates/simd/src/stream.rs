@@ -4,7 +4,7 @@ use proofmark_schema::Isa;
 use proofmark_schema::probe::Traffic;
 use std::hint::black_box;
 
-/// Bytes that a loop walks on in each array at a time; arrays start and end on them.
+/// Bytes of each array that one iteration of a loop processes; arrays start and end on blocks.
 pub const BLOCK: usize = 256;
 
 /// A working set: as many arrays of one length as the traffic needs.
@@ -64,7 +64,7 @@ impl<'a> Area<'a> {
 /// Elements of a block.
 const ELEMENTS: usize = BLOCK / size_of::<f32>();
 
-/// What the compiler makes of it.
+/// The loops in plain Rust, for machines without wide vectors.
 fn plain(traffic: Traffic, a: &[f32], b: &[f32], to: &mut [f32]) {
     match traffic {
         Traffic::Read => {

@@ -61,8 +61,8 @@ pub(crate) fn lanes<S: Simd>(simd: S, value: S::F) -> Vec<f32> {
 
 /// The same bits, or both NaN: which NaN an operation makes is not specified.
 ///
-/// Not written as equality of bits with NaN replaced by one NaN: the optimiser drops that
-/// replacement after arithmetic, because any NaN will do for it.
+/// NaN is tested explicitly. Replacing every NaN by one canonical NaN before comparing bits does
+/// not work: after arithmetic the optimiser drops the replacement, because it may produce any NaN.
 fn same(a: f32, b: f32) -> bool {
     a.is_nan() && b.is_nan() || a.to_bits() == b.to_bits()
 }

@@ -40,8 +40,8 @@ pub trait Simd: Copy + Send + Sync + 'static {
     /// One truth value per lane.
     type M: Copy;
 
-    /// Runs `body` as a function of its own, with a register file of its own: for a kernel of
-    /// many large loops, which would spill each other's addresses.
+    /// Runs `body` as a separate function with its own register allocation. It is for a kernel of
+    /// many large loops, which would otherwise spill each other's addresses.
     fn apart<B: Body>(self, body: B) -> B::Output;
 
     /// Every lane `value`.
@@ -70,9 +70,9 @@ pub trait Simd: Copy + Send + Sync + 'static {
     fn prefetch(self, at: *const f32) {
         _ = at;
     }
-    /// Turns a square of `LANES` rows of `LANES` elements of 4 bytes: element `j` of row `i`
-    /// becomes element `i` of row `j`. Rows begin `stride` elements apart; no bit is changed.
-    /// Rows of the target are written in order, so they may overlap the rows after them.
+    /// Transposes a square of `LANES` rows of `LANES` elements of 4 bytes: element `j` of row `i`
+    /// becomes element `i` of row `j`. Rows begin `stride` elements apart; no bit is changed. Rows
+    /// of the target are written in order, so they may overlap the rows after them.
     ///
     /// # Safety
     ///
@@ -203,8 +203,8 @@ pub trait Simd: Copy + Send + Sync + 'static {
     /// takes `n` as the nearer end of that range.
     fn pow2_scale(self, x: Self::F, n: Self::F) -> Self::F;
 
-    /// Turns 8 rows of 8 elements over: row `j` of the target is column `j` of the source. Each
-    /// side is its first element and the elements from one row to the next.
+    /// Transposes 8 rows of 8 elements: row `j` of the target is column `j` of the source. Each
+    /// side is given by its first element and its row stride in elements.
     ///
     /// # Safety
     ///
@@ -229,12 +229,12 @@ pub trait Simd: Copy + Send + Sync + 'static {
     /// `source[index[lane]]` for the first `LANES` indices. Panics if there are fewer, or one is
     /// negative or beyond the source.
     fn gather(self, source: &[f32], index: &[i32]) -> Self::F;
-    /// The elements of even and of odd place in `a` followed by `b`: pairs taken apart.
+    /// The elements at even and at odd positions of `a` followed by `b`: deinterleaves pairs.
     fn unzip(self, a: Self::F, b: Self::F) -> (Self::F, Self::F);
-    /// Pairs of a lane of `a` and a lane of `b`, lower lanes first: undoes [`Simd::unzip`].
+    /// Interleaves the lanes of `a` and `b`, lower lanes first; undoes [`Simd::unzip`].
     fn zip(self, a: Self::F, b: Self::F) -> (Self::F, Self::F);
-    /// Four rows of four quarters turned over: quarter `j` of vector `i` becomes quarter `i` of
-    /// vector `j`. A vector of one lane has no quarters and stays.
+    /// Transposes four rows of four quarters: quarter `j` of vector `i` becomes quarter `i` of
+    /// vector `j`. A vector of one lane has no quarters and is unchanged.
     fn turn_quarters(self, rows: [Self::F; 4]) -> [Self::F; 4];
     /// The lanes in reverse order.
     fn reverse(self, a: Self::F) -> Self::F;
@@ -249,7 +249,7 @@ pub trait Simd: Copy + Send + Sync + 'static {
     fn reduce_min(self, a: Self::F) -> f32;
 }
 
-/// One element after the other.
+/// Transposes one element after the other.
 ///
 /// # Safety
 ///

@@ -47,8 +47,8 @@ pub enum Crossover {
 /// Finds where a ratio passes 1 along an axis.
 ///
 /// Places where the interval holds 1 belong to neither side and widen the answer. The places may
-/// come in any order; `None` for a place that is not finite or comes twice, and for bounds that
-/// are not positive and in order.
+/// come in any order. The result is `None` for a place that is not finite or comes twice, and for
+/// bounds that are not positive and in order.
 pub fn crossover(ratios: &[AxisRatio]) -> Option<Crossover> {
     let sound = |ratio: &AxisRatio| {
         ratio.at.is_finite() && ratio.low > 0.0 && ratio.low <= ratio.high && ratio.high.is_finite()

@@ -1,19 +1,19 @@
 //! Numbers about numbers: no clock, no I/O, seeded randomness.
 //!
-//! Every function is pure and total: where the data cannot carry an answer (too few values, a
-//! value that is not finite) it says `None` instead of inventing one. Distribution functions come
-//! from `statrs`; everything is held against SciPy and statsmodels by `fixtures/`, and the error
-//! rates and coverages that verdicts promise are held by simulation in `tests/`.
+//! Every function is pure and total: if the data cannot support an answer (too few values, a value
+//! that is not finite), it returns `None`. Distribution functions come from `statrs`. `fixtures/`
+//! checks everything against SciPy and statsmodels, and simulations in `tests/` check the error
+//! rates and coverages that verdicts promise.
 //!
-//! From slices to a word: [`pairing`] makes one effect of a trial, [`ratio`] an interval of many
-//! trials, [`verdict`] a word of an interval, [`sequential`] and [`stopping`] say when to look and
-//! when to stop, [`multiple`] keeps the error of a family, [`mod@power`] says what could have been
-//! seen. [`equivalence`] is the test behind SAME on its own.
+//! From slices to a verdict: [`pairing`] turns a trial into one effect, [`ratio`] turns many trials
+//! into an interval, and [`verdict`] turns an interval into a word. [`sequential`] and [`stopping`]
+//! say when to look and when to stop, [`multiple`] keeps the error rate of a family, and
+//! [`mod@power`] says what could have been detected. [`equivalence`] is the test behind SAME on its
+//! own.
 //!
 //! About values in general: [`mod@quantile`], [`mod@mean`], [`robust`], [`mod@bootstrap`],
-//! [`bounds`] for
-//! counted shares, [`series`] for values in time. About curves: [`scaling`] over threads,
-//! [`mod@crossover`] along an axis.
+//! [`bounds`] for counted shares, [`series`] for values in time. About curves: [`scaling`] over
+//! threads, [`mod@crossover`] along an axis.
 #![forbid(unsafe_code)]
 
 pub mod bootstrap;

@@ -18,10 +18,10 @@ pub struct TimedSlice {
 
 /// ln(value of `arm` / value of `base`) of every pair, in the order of blocks and positions.
 ///
-/// The first `base` of a block meets the first `arm`, the second the second: in ABBA and BAAB
-/// these are neighbours, and the two pairs of a block see a drift with opposite signs. A block in
-/// which a slice of either is missing, or is no positive time, is left out whole, because half a
-/// block no longer cancels.
+/// The first `base` of a block is paired with the first `arm`, the second with the second: in ABBA
+/// and BAAB these are neighbours, and the two pairs of a block see a drift with opposite signs. A
+/// block is left out whole if a slice of either is missing or is no positive time, because half a
+/// block no longer cancels drift.
 pub fn pair_log_ratios(slices: &[TimedSlice], base: u32, arm: u32) -> Vec<f64> {
     let mut blocks: BTreeMap<u32, Vec<&TimedSlice>> = BTreeMap::new();
     for slice in slices.iter().filter(|slice| slice.arm == base || slice.arm == arm) {
@@ -55,14 +55,14 @@ pub fn trial_effect(pair_log_ratios: &[f64]) -> Option<f64> {
 
 /// The standard error of [`trial_effect`] as the trial itself shows it.
 ///
-/// 1.4826·MAD estimates sigma, 1.2533 = √(π/2) is what a median costs against a mean, and
-/// neighbours that move together count for less than their number.
+/// 1.4826·MAD estimates sigma, and 1.2533 = √(π/2) is the factor by which the error of a median
+/// exceeds that of a mean. Correlated neighbours count for less than their number.
 pub fn within_trial_error(pair_log_ratios: &[f64]) -> Option<f64> {
     let sigma = 1.4826 * mad(pair_log_ratios)?;
     Some(1.2533 * sigma / effective_count(pair_log_ratios, sigma)?.sqrt())
 }
 
-/// Pairs below which an autocorrelation is noise.
+/// With fewer pairs than this, an autocorrelation is noise.
 const LEAST_FOR_AUTOCORRELATION: usize = 9;
 /// Autocorrelation above which the formula of a first-order process promises too little.
 const GREATEST_AUTOCORRELATION: f64 = 0.8;

@@ -21,9 +21,9 @@ pub fn power(trials: u32, sd: f64, effect: f64, alpha: f64) -> Option<f64> {
         let chance = normal_tail(point * spread - shift) + normal_tail(point * spread + shift);
         chance * sample_sd_density(freedom, spread)
     };
-    // The sample's spread has mean near 1 and standard deviation near 1/√(2ν): thirteen of those
-    // hold all of it. The normal tail falls from 1 to 0 within nine on either side of the shift,
-    // which at few trials is a small part of that range and gets steps of its own.
+    // The sample's spread has mean near 1 and standard deviation near 1/√(2ν); thirteen of those
+    // cover all of it. The normal tail falls from 1 to 0 within nine on either side of the shift.
+    // With few trials that is a small part of the range, so it gets steps of its own.
     let reach = 9.0 / freedom.sqrt();
     let (from, to) = ((1.0 - reach).max(0.0), 1.0 + reach);
     let [start, end] = [shift - 9.0, shift + 9.0].map(|z| (z / point).clamp(from, to));
@@ -55,8 +55,8 @@ fn simpson(from: f64, to: f64, value: impl Fn(f64) -> f64) -> f64 {
     if width > 0.0 { (0..=STEPS).map(weighed).sum::<f64>() * width / 3.0 } else { 0.0 }
 }
 
-/// The least effect that `trials` trials of this spread find with this power: printed beside every
-/// result, so that silence can be read.
+/// The least effect that `trials` trials of this spread find with this power. It is printed beside
+/// every result, so that a result without a change can be interpreted.
 ///
 /// For a race with looks, `alpha` is the level of the look ([`crate::Looks::level_at`]). `None`
 /// unless alpha < power < 1.
@@ -84,7 +84,7 @@ pub fn minimum_detectable_effect(trials: u32, sd: f64, alpha: f64, wanted: f64) 
     Some(high)
 }
 
-/// Trials above which a plan is no plan.
+/// A plan with more trials than this is not feasible.
 const MOST_TRIALS: u32 = 1 << 24;
 
 /// The least number of trials that find this effect with this power; `None` if none up to 2²⁴ do

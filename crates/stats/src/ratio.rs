@@ -22,12 +22,12 @@ pub struct RatioInterval {
 /// The ratio over all trials from each trial's log effect and its own standard error.
 ///
 /// From ten trials on, a tenth at each end is trimmed and the interval is Tukey and McLaughlin's
-/// (1963): a process now and then is slower than its twin for its whole life, by far more than
-/// the others differ, and such trials must not decide how sharp the rest are.
+/// (1963). Occasionally a process is slower than its twin for its whole life, by far more than the
+/// others differ, and such outliers must not decide the width of the interval.
 ///
-/// The interval is the wider of Student's over trials and the normal one from within: a handful
-/// of trials may agree by luck more closely than their own slices allow. `None` for fewer than
-/// two trials, unequal lengths, or values that are not finite.
+/// The interval is the wider of Student's over trials and the normal one from within trials,
+/// because a few trials may agree by chance more closely than their own slices allow. `None` for
+/// fewer than two trials, unequal lengths, or values that are not finite.
 pub fn ratio_interval(
     trial_effects: &[f64],
     within_errors: &[f64],
@@ -102,8 +102,8 @@ fn errors(trial_effects: &[f64], within_errors: &[f64]) -> Option<Errors> {
     ordered.iter_mut().for_each(|effect| *effect = effect.clamp(lowest, highest));
     let kept = n - 2.0 * cut as f64;
     let between = variance(&ordered)?.sqrt() / (kept / n * n.sqrt());
-    // The error of a typical trial. It guards against trials that agree by luck; a trial in which
-    // half of the pairs were disturbed says nothing about the others.
+    // The error of a typical trial. It guards against trials that agree by chance. The median is
+    // used because a trial in which half of the pairs were disturbed says nothing about the others.
     let within = median(within_errors)? / n.sqrt();
     Some(Errors { centre, between, within, freedom: kept - 1.0 })
 }

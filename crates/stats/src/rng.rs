@@ -2,7 +2,8 @@
 
 /// A stream of random numbers from one seed (SplitMix64; Steele, Lea, Flood, OOPSLA 2014).
 ///
-/// Plans and replays depend on it, so its output is part of the format: known answers hold it.
+/// Plans and replays depend on it, so its output is part of the format and is fixed by known-answer
+/// tests.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Stream(u64);
 
@@ -12,7 +13,7 @@ impl Stream {
         Stream(seed)
     }
 
-    /// A stream of its own for one purpose, so that drawing more for one leaves others alone.
+    /// A separate stream for one purpose, so that drawing more from it does not affect others.
     #[must_use]
     pub fn fork(&mut self) -> Stream {
         Stream(self.next_u64())

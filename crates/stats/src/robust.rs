@@ -33,8 +33,8 @@ const FLOOR: f64 = 0.05;
 
 /// The ratio of the 5th percentiles: what the contenders do when nothing disturbs them.
 ///
-/// A second opinion beside the median (Chen and Revels, 2016, argue for the minimum): where the
-/// two disagree in sign, the times are not of one shape. `None` unless both floors are positive.
+/// A second opinion beside the median (Chen and Revels, 2016, argue for the minimum): if the two
+/// disagree in sign, the distributions differ in shape. `None` unless both floors are positive.
 pub fn floor_ratio(base: &[f64], arm: &[f64]) -> Option<f64> {
     let (base, arm) = (quantile(base, FLOOR)?, quantile(arm, FLOOR)?);
     (base > 0.0 && arm > 0.0).then(|| arm / base)

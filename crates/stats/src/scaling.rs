@@ -68,8 +68,9 @@ fn usable(points: &[Speedup]) -> Option<Vec<(f64, f64)>> {
 
 /// Fits Amdahl's law by least squares on 1/S − 1/n = s·(1 − 1/n), a line through nought.
 ///
-/// One thread holds no news, since its speed-up is 1 by definition; two points above it are the
-/// least. Bounds are Student's, cut to [0, 1]. `None` for fewer points or speed-ups that are none.
+/// One thread carries no information, since its speed-up is 1 by definition, so at least two points
+/// above it are needed. Bounds are Student's, cut to [0, 1]. `None` for fewer points or invalid
+/// speed-ups.
 pub fn fit_amdahl(points: &[Speedup], confidence: f64) -> Option<Amdahl> {
     let points = usable(points)?;
     if points.len() < 2 || !(confidence > 0.0 && confidence < 1.0) {
@@ -96,8 +97,8 @@ pub fn fit_amdahl(points: &[Speedup], confidence: f64) -> Option<Amdahl> {
 /// Fits the universal scalability law by least squares on n/S − 1 = σ(n−1) + κn(n−1), with σ and κ
 /// not negative.
 ///
-/// Two different numbers of threads above one are the least. `None` for fewer, or speed-ups that
-/// are none.
+/// At least two different numbers of threads above one are needed. `None` for fewer, or for invalid
+/// speed-ups.
 pub fn fit_universal(points: &[Speedup]) -> Option<Universal> {
     let points = usable(points)?;
     let rows: Vec<[f64; 3]> =

@@ -23,8 +23,8 @@ pub enum Spending {
     ObrienFleming,
 }
 
-/// Levels below this cannot be told from never: such a look is passed over and what it would have
-/// spent goes to the next.
+/// A smaller level is practically zero: such a look is skipped, and what it would have spent goes
+/// to the next.
 const LEAST_LEVEL: f64 = 1e-12;
 
 /// The trial counts at which a race is looked at.

@@ -27,7 +27,7 @@ pub(crate) fn normal_point(tail: f64) -> Option<f64> {
 ///
 /// The library's own inverse carries eight digits and is not made for the tails that early looks
 /// spend, so its distribution function is inverted here. ln P(T > e^u) falls and is concave in u:
-/// after one step Newton's iteration comes down on the root from the right and cannot leave it.
+/// after one step Newton's iteration approaches the root from the right and cannot overshoot it.
 pub(crate) fn student_point(freedom: f64, tail: f64) -> Option<f64> {
     if !(tail > 0.0 && tail <= 0.5 && freedom > 0.0 && freedom.is_finite()) {
         return None;

@@ -1,7 +1,7 @@
-//! Worker programs that can be run again: kept by their content, named on two shelves.
+//! Worker programs that can be run again: stored by content hash and named on two shelves.
 //!
-//! All lie side by side under names of one length: the length of a program's path moves its
-//! stack, and with it the speed of one arm.
+//! All programs lie in one folder under names of one length, because the length of a program's path
+//! shifts its stack and so changes the speed of one arm.
 
 use crate::run::parse;
 use crate::{Store, StoreError, check_run_id, durable};
@@ -72,7 +72,7 @@ impl Store {
         })
     }
 
-    /// Where an artefact's program lies, after its bytes were held against its hash.
+    /// Where an artefact's program lies, after its bytes were checked against its hash.
     ///
     /// # Errors
     /// If it is missing or has changed.
@@ -124,7 +124,7 @@ impl Store {
     /// The baseline of that name.
     ///
     /// # Errors
-    /// If there is none, which names those there are, or it is damaged.
+    /// If there is none (the error lists the known ones), or it is damaged.
     pub fn baseline(&self, name: &str) -> Result<Artefact, StoreError> {
         self.artefact(Shelf::Baselines, name)?.ok_or_else(|| {
             let known = self.artefacts(Shelf::Baselines).unwrap_or_default();
@@ -157,7 +157,7 @@ impl Store {
         Ok(all)
     }
 
-    /// Forgets a baseline, and its program unless somebody else names it.
+    /// Removes a baseline, and its program unless another name refers to it.
     ///
     /// # Errors
     /// If there is none or the disk refuses.
@@ -169,12 +169,12 @@ impl Store {
         fs::remove_file(&path).map_err(StoreError::io("remove", &path))?;
         let mut named = self.artefacts(Shelf::Baselines)?;
         named.extend(self.artefacts(Shelf::Builds)?);
-        // A hash that could be another path was written by somebody else: it removes nothing.
+        // A hash that could be a path was not written by this store, so nothing is removed for it.
         let is_hash = check_run_id(&artefact.sha256).is_ok();
         if is_hash && !named.iter().any(|(_, other)| other.sha256 == artefact.sha256) {
             let path = self.programs().join(&artefact.sha256);
             match fs::remove_file(&path) {
-                // Already gone, which is what was wanted.
+                // Already gone, which is the intended result.
                 Err(error) if error.kind() == io::ErrorKind::NotFound => {}
                 removed => removed.map_err(StoreError::io("remove", &path))?,
             }
@@ -190,7 +190,7 @@ fn sha256_of(bytes: &[u8]) -> String {
 /// `1.95.0 (59807616e 2026-04-14)`, as the compiler wrote it into the program.
 fn rustc_of(bytes: &[u8]) -> Option<String> {
     let is_version = |start: &usize| bytes[*start..].starts_with(RUSTC);
-    // The text may stand in the program's own data too (it does in this one): a version opens
+    // The prefix may also occur in the program's own data (it does in this one). A version starts
     // with a digit and ends with a closing bracket.
     let starts = (0..bytes.len()).filter(|&at| bytes[at] == b'r').filter(is_version);
     starts.map(|at| &bytes[at + RUSTC.len()..]).find_map(|text| {
@@ -223,7 +223,7 @@ mod tests {
         store.name_artefact(Shelf::Baselines, "old", &kept).unwrap();
         assert_eq!(store.baseline("old").unwrap(), kept);
         assert!(store.program(&kept).unwrap().ends_with(&kept.sha256));
-        // The well-known hash of nothing: it is SHA-256.
+        // This is the well-known SHA-256 of empty input.
         assert!(sha256_of(b"").starts_with("e3b0c44298fc1c14"));
     }
 

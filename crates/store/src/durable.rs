@@ -1,4 +1,4 @@
-//! Files that are wholly there or not at all, and reads that trust nothing.
+//! Files that are written whole or not at all, and reads that do not trust the disk.
 
 use crate::{StoreError, journal};
 use rustix::fs::{Mode, OFlags};
@@ -32,7 +32,8 @@ pub(crate) fn open_plain(path: &Path, flags: OFlags) -> Result<File, StoreError>
 /// The bytes of an open file, refused if they are more than the limit.
 pub(crate) fn read_whole(file: &File, path: &Path, limit: u64) -> Result<Vec<u8>, StoreError> {
     let mut bytes = Vec::new();
-    // One byte more than the limit tells a file that grows while it is read from one that fits.
+    // One byte more than the limit distinguishes a file that grows while it is read from one that
+    // fits.
     file.take(limit + 1).read_to_end(&mut bytes).map_err(StoreError::io("read", path))?;
     if bytes.len() as u64 > limit {
         return Err(StoreError::TooLarge { bytes: bytes.len() as u64, limit });
@@ -71,8 +72,8 @@ pub(crate) fn write_synced(path: &Path, bytes: &[u8]) -> Result<File, StoreError
 /// How long a writer waits for another: each holds a lock for milliseconds.
 const LONGEST_WAIT: Duration = Duration::from_secs(60);
 
-/// Waits until no other writer holds this file, and holds it as long as it stays open: to the end
-/// of the process at the most, however that ends.
+/// Waits until no other writer holds this file, then holds it as long as it stays open. The lock
+/// ends with the process at the latest, even if the process is killed.
 pub(crate) fn lock(path: &Path) -> Result<File, StoreError> {
     lock_within(path, LONGEST_WAIT)
 }
@@ -81,7 +82,8 @@ pub(crate) fn lock(path: &Path) -> Result<File, StoreError> {
 pub(crate) fn lock_within(path: &Path, longest: Duration) -> Result<File, StoreError> {
     let file = open_plain(path, OFlags::RDWR | OFlags::CREATE)?;
     let mut waited = Duration::ZERO;
-    // Short at first, because locks are; then longer, so that waiting costs nothing.
+    // The pause is short at first because locks are; it then grows so that waiting costs no
+    // processor time.
     let mut pause = Duration::from_micros(100);
     while !journal::lock(&file).map_err(StoreError::io("lock", path))? {
         if waited >= longest {
@@ -109,7 +111,8 @@ pub(crate) fn make_folder(path: &Path) -> Result<(), StoreError> {
     Ok(())
 }
 
-/// Puts a file in place: whoever looks sees the old bytes or the new ones, also after a crash.
+/// Puts a file in place atomically: a reader sees the old bytes or the new ones, also after a
+/// crash.
 ///
 /// Several writers may do so at once, with or without a lock: each writes a file of its own, and
 /// the last to rename it wins. A change that depends on the old bytes needs a [`lock`].
@@ -140,7 +143,7 @@ pub(crate) fn replace_with(
         Ok(file)
     };
     let file = put().inspect_err(|_| {
-        // The first error is the one to tell; what stays behind is hidden, and swept later.
+        // The first error is the one to report; what stays behind is hidden and swept later.
         let _ = std::fs::remove_file(&fresh);
     })?;
     sync_directory(directory)?;
@@ -155,8 +158,8 @@ fn create_fresh(directory: &Path, name: &str) -> Result<(PathBuf, File), StoreEr
         let count = COUNT.fetch_add(1, Ordering::Relaxed);
         let fresh = directory.join(format!(".{name}.{}-{count}.new", std::process::id()));
         match open_plain(&fresh, OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL) {
-            // Left by a process that had the same number, or written by one that has it in
-            // another container: never taken over.
+            // Such a file was left by a process with the same id, or is being written by one with
+            // the same id in another container, so it is never taken over.
             Err(StoreError::Io { source, .. })
                 if source.kind() == io::ErrorKind::AlreadyExists && count < u32::MAX => {}
             made => return Ok((fresh, made?)),
@@ -164,7 +167,7 @@ fn create_fresh(directory: &Path, name: &str) -> Result<(PathBuf, File), StoreEr
     }
 }
 
-/// No write takes as long; an unfinished file that is older was left by a writer that died.
+/// No write takes this long, so an older unfinished file was left by a writer that died.
 const LEFT_BEHIND: Duration = Duration::from_secs(3600);
 
 /// Removes unfinished files that were left in a folder long before `now` was written, once in a

@@ -32,8 +32,8 @@ impl JournalFile for File {
     }
 }
 
-/// Takes the journal for this writer alone; `false` if another has it. The lock ends with the
-/// file, hence with the process, however that ends.
+/// Takes the journal for this writer alone; `false` if another writer has it. The lock ends with
+/// the file and so with the process, even if the process is killed.
 pub(crate) fn lock(file: &File) -> io::Result<bool> {
     match rustix::fs::flock(file, FlockOperation::NonBlockingLockExclusive) {
         Ok(()) => Ok(true),
@@ -51,8 +51,8 @@ pub(crate) struct Journal {
     pub(crate) end: u64,
     pub(crate) sequence: u64,
     pub(crate) link: Link,
-    /// Set by the first failure: after a failed sync nobody knows what the disk holds, and a
-    /// second sync that succeeds would prove nothing.
+    /// Set by the first failure. After a failed sync the state of the disk is unknown, and a second
+    /// sync that succeeds would prove nothing.
     pub(crate) stopped: bool,
 }
 
@@ -70,8 +70,8 @@ impl Journal {
         let frame = frame::encode(kind, self.sequence, self.link, payload);
         if let Err((action, source)) = self.put(&frame) {
             self.stopped = true;
-            // What was not acknowledged should not be found again. If this fails too, resuming
-            // cuts a torn frame, and a whole one counts as done, which it is.
+            // Bytes that were not acknowledged should not be found again. If this fails too, a
+            // resume cuts a torn frame, and counts a whole one as done, which it is.
             let _ = self.file.cut(self.end);
             return Err(StoreError::io(action, &self.path)(source));
         }

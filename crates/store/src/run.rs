@@ -34,7 +34,7 @@ pub struct Run {
     pub machine: MachineFacts,
     /// What it recorded, in the order it did.
     pub items: Vec<ItemEntry>,
-    /// Who wrote it.
+    /// The sessions that wrote it.
     pub sessions: Vec<Session>,
     /// What was noted beside the items.
     pub notes: Vec<String>,
@@ -90,7 +90,7 @@ impl RunPath {
         parse(&bytes, &path).map(Some)
     }
 
-    /// Its plan and its machine, held against the hashes in the journal's first frame.
+    /// Its plan and its machine, checked against the hashes in the journal's first frame.
     pub(crate) fn setting(
         &self,
         start: Option<&Start>,
@@ -116,10 +116,11 @@ impl RunPath {
         Ok((parse(&plan, &plan_path)?, parse(&machine, &machine_path)?))
     }
 
-    /// Reads the whole run, whose files must be as they were sealed if it is sealed. This is the
-    /// one way in which a run is opened for reading.
+    /// Reads the whole run. If it is sealed, its files must be as they were sealed. Every run is
+    /// opened for reading through this function.
     pub(crate) fn load(&self) -> Result<Run, StoreError> {
-        // One that is sealed after this look was written a moment ago.
+        // A run that is sealed after this check was written a moment ago, so its hashes need no
+        // check here.
         if std::fs::symlink_metadata(self.file(file::SEAL)).is_ok() {
             let found = seal::verify(self)?;
             if !found.is_intact() {
@@ -135,7 +136,7 @@ impl RunPath {
     /// Reads the whole run from its journal; other derived files are not looked at.
     pub(crate) fn read(&self) -> Result<Run, StoreError> {
         let path = self.file(file::JOURNAL);
-        // The seal is read first: a run sealed in between is then read as it was, unsealed.
+        // The seal is read first, so that a run sealed in between is read as it was: unsealed.
         let seal = self.seal()?;
         let contents = Contents::read(&durable::open_plain(&path, OFlags::RDONLY)?, &path)?;
         let (plan, machine) = self.setting(contents.start.as_ref())?;

@@ -88,7 +88,7 @@ pub(crate) fn write(run: &RunPath) -> Result<Seal, StoreError> {
     let mut items = contents.items;
     // A resumed run is read in the order of its plan, not of its interruptions.
     items.sort_by_key(|entry| entry.item);
-    // The writer holds the run alone, so that whatever is unfinished was left by a dead one.
+    // This writer has exclusive access to the run, so unfinished files were left by a dead one.
     durable::sweep(&run.path, |_| true);
     durable::replace(&run.path, file::RECORDS, &record_lines(&items)?)?;
     durable::replace(&run.path, file::SLICES, &slices::encode(&items))?;

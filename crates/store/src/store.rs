@@ -53,8 +53,8 @@ impl Store {
         durable::replace(&self.root, name, bytes)
     }
 
-    /// Changes a small file beside the runs, whole or not at all. Whoever else would change it
-    /// waits meanwhile, so that no change undoes another.
+    /// Changes a small file beside the runs, whole or not at all. Other writers wait meanwhile, so
+    /// that no change is lost.
     ///
     /// # Errors
     /// If it cannot be read or written, or another process does not finish changing it.
@@ -93,7 +93,7 @@ impl Store {
         let fresh = self.fresh_directory(run_id)?;
         let made = fill(&fresh, &run, &plan_bytes, &machine_bytes, &first);
         let file = made.inspect_err(|_| {
-            // The first error is the one to tell; what is left behind is hidden and harmless.
+            // The first error is the one to report; what is left behind is hidden and harmless.
             let _ = fs::remove_dir_all(&fresh);
         })?;
         durable::sync_directory(&self.runs())?;

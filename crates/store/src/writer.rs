@@ -191,7 +191,7 @@ pub(crate) fn readable<T: Serialize + DeserializeOwned>(value: &T) -> Result<Vec
     Ok(bytes)
 }
 
-/// Who writes the journal, by its own word.
+/// The process that writes the journal, according to its last session.
 fn writing_pid(file: &File, path: &Path) -> Option<u32> {
     Contents::read(file, path).ok()?.sessions.last().map(|session| session.pid)
 }

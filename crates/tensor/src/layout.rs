@@ -56,7 +56,7 @@ impl Layout {
         self.span_of(self.rows())
     }
 
-    /// The same, of so many rows.
+    /// The same, of this many rows.
     pub(crate) fn span_of(&self, rows: usize) -> usize {
         let cols = self.cols();
         if rows == 0 || cols == 0 {

@@ -1,7 +1,7 @@
 //! Aligned buffers, views, dtype bits, named fills, guard pages and a thread pool.
 //!
-//! Everything that touches raw memory on behalf of kernels and their judges is here, so that
-//! the unsafe facts (bounds, alignment, who may write) are stated once.
+//! Everything that touches raw memory on behalf of kernels and their judges is here, so that the
+//! unsafe facts (bounds, alignment, write access) are stated once.
 
 mod bits;
 mod fill;

@@ -38,7 +38,7 @@ impl Stream {
 /// ```
 ///
 /// so that a stream is the output of SplitMix64 started at `F(seed + G * (stream + 1))`, of
-/// which any word can be had without those before it.
+/// which any word can be computed without those before it.
 pub fn mix(seed: u64, stream: u64, index: u64) -> u64 {
     Stream::new(seed, stream).word(index)
 }

@@ -47,7 +47,7 @@ pub enum ViewError {
     },
 }
 
-/// A tensor in memory that somebody else owns.
+/// A tensor in memory that it does not own.
 #[derive(Debug)]
 pub struct Tensor {
     /// Type of the elements.
@@ -69,9 +69,9 @@ impl Tensor {
     /// A tensor over raw memory.
     ///
     /// # Safety
-    /// While the tensor is in use, `layout.span()` elements of `dtype` from `base` on are
-    /// readable from any thread and, if `writable`, writable and used through this tensor only;
-    /// if not `writable`, nobody writes them. `base` is not null; it need not be aligned.
+    /// While the tensor is in use, `layout.span()` elements of `dtype` from `base` on are readable
+    /// from any thread and, if `writable`, writable and used through this tensor only; if not
+    /// `writable`, nothing writes them. `base` is not null; it need not be aligned.
     ///
     /// # Panics
     /// If the layout's rows overlap.
@@ -204,8 +204,8 @@ impl Tensor {
         let row_bytes = self.layout.cols() * self.dtype.size();
         for row in 0..self.byte_rows() {
             let start = self.row_address(row);
-            // SAFETY: the row lies within the memory promised to `from_raw`, is writable and,
-            // while `self` is borrowed mutably, nobody else's.
+            // SAFETY: the row lies within the memory promised to `from_raw`, is writable and, while
+            // `self` is borrowed mutably, used by no other code.
             write(row, unsafe { slice::from_raw_parts_mut(start, row_bytes) });
         }
     }
@@ -223,7 +223,7 @@ impl Tensor {
         ViewError::NotDense { cols: self.layout.cols(), row_stride: self.layout.row_stride }
     }
 
-    /// How many rows there are, after a look whether the memory holds them.
+    /// The number of rows, after checking that the memory holds them.
     fn check_bounds(&self) -> Result<usize, ViewError> {
         let layout = &self.layout;
         let rows = layout.rows();

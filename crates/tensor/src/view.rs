@@ -14,7 +14,7 @@ pub struct Rows<'a, T> {
     lifetime: PhantomData<&'a [T]>,
 }
 
-/// Rows that may be written, by nobody else for `'a`.
+/// Rows that may be written, through this view only, for `'a`.
 #[derive(Debug)]
 pub struct RowsMut<'a, T> {
     pointer: *mut T,

@@ -1,4 +1,4 @@
-//! An allocator that counts, so that a kernel which allocates is seen to.
+//! An allocator that counts, so that allocations by a kernel are detected.
 
 use crate::page;
 use std::alloc::{GlobalAlloc, Layout, System};

@@ -58,8 +58,8 @@ struct Spent {
     start_ns: u64,
     wall_ns: u64,
     cpu_ns: u64,
-    /// The fastest call on new inputs, where calls are timed one by one, and on those of the call
-    /// before it.
+    /// The fastest call on new inputs, and the fastest on the inputs of the call before it, where
+    /// calls are timed one by one.
     alone_ns: u64,
     same_ns: u64,
     leaks: u32,
@@ -108,7 +108,7 @@ fn timed(
         table = touches(&perturbation, operands, seed, all, settles);
     }
     if is_fresh {
-        // All inputs change, and not one of them besides.
+        // All inputs change already, so no single element changes besides.
         table.iter_mut().for_each(Touch::keep_input);
     }
     let mut refresh = is_fresh.then(|| {
@@ -118,15 +118,15 @@ fn timed(
     let is_bare = options & option::BARE != 0;
     let mark = (!is_bare).then_some(&page.call);
     let around = Around { mark, touches: &table, kept: &page::ledger(page).kept };
-    // The supervisor has woken this process and is about to sleep: on the same processor it would
-    // interrupt the first timed call to do so. Somebody else may be let in by this, too, so it is
+    // The supervisor has woken this process and is about to sleep. On the same processor it would
+    // interrupt the first timed call to do so. The yield may also let another process run, so it is
     // done only where no untimed call comes first.
     if prime == 0 {
         std::thread::yield_now();
     }
     processor::reset();
-    // What a clean state shows is no kernel's doing: some processors call registers in use that
-    // are not.
+    // What a clean state shows is not the kernel's doing: some processors report registers as in
+    // use that are not.
     let unreliable = processor::leaks();
     let mut leaks = match (&mut refresh, operands.cache) {
         (Some(refresh), _) => {
@@ -137,7 +137,7 @@ fn timed(
     };
     leaks |= processor::leaks();
     processor::reset();
-    // Made before allocations are counted.
+    // This allocates, so it comes before allocations are counted.
     let flushed = match operands.cache {
         Cache::Hot | Cache::Rotate => Vec::new(),
         state => cache::cold_spans(state, &operands.sets[0], contender.prepared.as_slice()),
@@ -210,15 +210,15 @@ fn clocked(calls: impl FnOnce() -> Result<u32, KernelError>) -> Result<Spent, Ke
     let end = monotonic_ns();
     let leaks = leaks | processor::leaks();
     let wall_ns = end - start;
-    // Its own readings are in the processor time, but not in the calls'.
+    // The processor time includes the clock's own readings, which are not part of the calls.
     let cpu_ns = (thread_cpu_ns() - cpu).min(wall_ns);
     Ok(Spent { start_ns: start, wall_ns, cpu_ns, alone_ns: 0, same_ns: 0, leaks })
 }
 
-/// Calls on the same operands between two readings of the clock. Between them stand the calls, one
-/// store each to say which runs, and what is changed and kept. Without any of these it is the loop
-/// of a program without a harness, at the same address: two loops of the same instructions at two
-/// places in a program differ by 2 % where a call takes half a microsecond.
+/// Makes calls on the same operands between two readings of the clock. Between the readings are the
+/// calls, one store each to say which call runs, and what is changed and kept. Without any of these
+/// it is the loop of a program without a harness, at the same address: two loops of the same
+/// instructions at two places in a program differ by 2 % where a call takes half a microsecond.
 #[inline(never)]
 fn in_a_row(
     around: &Around<'_>,
@@ -294,7 +294,7 @@ fn apart(
             total.start_ns = spent.start_ns;
         }
         let is_new = refresh.as_ref().is_none_or(|refresh| refresh.is_new());
-        // The first call finds other caches than those that follow.
+        // The first call finds the caches in another state than the calls that follow.
         if number > first {
             let fastest = if is_new { &mut total.alone_ns } else { &mut total.same_ns };
             let least = if *fastest == 0 { u64::MAX } else { *fastest };

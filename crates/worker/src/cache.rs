@@ -14,7 +14,7 @@ const LEAST_STEP: usize = 128;
 /// Time over which the counter is compared with the clock.
 const CALIBRATION_NS: u64 = 200_000;
 
-/// The spans of a set that are out of the caches in a state; packed weights are weights.
+/// The spans of a set that are out of the caches in a state; packed weights count as weights.
 pub(crate) fn cold_spans(state: Cache, set: &Set, prepared: &[u8]) -> Vec<Span> {
     let packed = Span { start: prepared.as_ptr(), bytes: prepared.len(), is_weight: true };
     let mut spans: Vec<Span> = set.spans.iter().copied().chain([packed]).collect();
@@ -43,8 +43,8 @@ pub(crate) unsafe fn flush(spans: &[Span]) {
 
 /// Times loads of sampled lines as the state leaves them, and again right afterwards.
 ///
-/// A state that flushes does so first; for rotating sets the lines are those of the set that the
-/// next call takes. Nothing where there is no line to ask or no way to tell.
+/// A cold state is flushed first. For rotating sets the lines are those of the set that the next
+/// call takes. The result is `None` where there is no line to sample or no way to tell.
 pub(crate) fn probe(contender: &Contender, operands: &Operands) -> Option<Probe> {
     let set = &operands.sets[operands.next];
     let prepared = set.prepared.as_ref().unwrap_or(&contender.prepared).as_slice();
@@ -66,8 +66,8 @@ pub(crate) fn probe(contender: &Contender, operands: &Operands) -> Option<Probe>
     Some(Probe { state_ns: time(state), hot_ns: time(hot) })
 }
 
-/// An address with every bit turned over: some processors fetch what an array of addresses points
-/// to before anybody asks, and a probe of such an array finds every line warm after the first 50.
+/// An address with every bit inverted. Some processors prefetch what an array of addresses points
+/// to, and a probe of such an array finds every line warm after the first 50.
 #[derive(Clone, Copy)]
 struct Hidden(usize);
 
@@ -95,7 +95,7 @@ fn sample(spans: &[Span]) -> Vec<Hidden> {
 }
 
 fn median_ticks(lines: &[Hidden]) -> u32 {
-    // SAFETY: every line is the address of a byte of a mapped span; nobody writes it meanwhile.
+    // SAFETY: every line is the address of a byte of a mapped span; no thread writes it meanwhile.
     let ticks = |line: &Hidden| cache::load_ticks(unsafe { &*line.line() });
     let mut ticks: Vec<u32> = lines.iter().map(ticks).collect();
     ticks.sort_unstable();

@@ -82,7 +82,7 @@ pub(crate) fn touches(
             let bits = unsafe { grid.bits(place)? };
             is_changeable(grid.dtype, bits).then(|| grid.word(place, mask)).flatten()
         });
-        // Results that lie elsewhere do not pass by the outputs after each call.
+        // Results that lie elsewhere do not reach the outputs after each call.
         let output = step.spoil.filter(|_| !settles);
         let output = output.and_then(|(place, mask)| set.grids[place.operand].word(place, mask));
         let (input, input_mask) = input.unwrap_or(nowhere);

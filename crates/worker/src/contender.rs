@@ -10,7 +10,8 @@ use proofmark_schema::wire::FromWorker;
 use proofmark_schema::{Case, ContenderId, Family, Isa, Receipt};
 use proofmark_tensor::{AlignedBuffer, Pool};
 
-/// Fresh scratch memory: a NaN in every float type, so that a kernel which reads it is seen to.
+/// The byte that fills fresh scratch memory. It makes a NaN in every float type, so that a kernel
+/// that reads the memory is detected.
 const RUBBISH: u8 = 0xff;
 
 /// A kernel ready to be given operands.
@@ -151,7 +152,7 @@ fn peer(
     Ok((kernel, Isa::Scalar, receipt))
 }
 
-/// The least of a few batches: what disturbs only adds.
+/// The time of an empty call: the minimum of a few batches, because disturbances only add time.
 fn time_of_empty_call(call: &dyn Fn()) -> f64 {
     const BATCHES: usize = 5;
     const CALLS: u32 = 200;
@@ -172,7 +173,7 @@ fn find_kernel(entry: &Entry, id: &ContenderId) -> Result<&'static dyn Kernel, S
     found.ok_or_else(|| format!("no contender `{id}` for op `{}`", entry.op.name()))
 }
 
-/// The wanted path, or the best that this machine has and the kernel does the case on.
+/// The wanted path, or the best path of this machine on which the kernel supports the case.
 fn choose_path(
     kernel: &'static dyn Kernel,
     case: &Case,

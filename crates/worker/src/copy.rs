@@ -19,11 +19,11 @@ pub(crate) enum Side {
     },
 }
 
-/// Copies this process, as `fork` does, but as a child of this one's parent: the supervisor, who
-/// can then wait for it as for any worker.
+/// Copies this process as `fork` does, but as a child of this process's parent. That is the
+/// supervisor, which can then wait for the copy as for any worker.
 ///
-/// There must be no thread but this one: only the calling thread is in the copy, and nothing that
-/// another held at that moment would ever be let go.
+/// There must be no thread but this one: only the calling thread is in the copy, and a lock that
+/// another thread held at that moment would never be released.
 pub(crate) fn copy(control: &OwnedFd, printed: &OwnedFd, cpu: Option<usize>) -> io::Result<Side> {
     if !is_possible() {
         return Err(io::Error::other("the library has started threads while it was loaded"));

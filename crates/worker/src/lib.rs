@@ -1,9 +1,9 @@
 //! The judged side: loads a contender and runs it on command.
 //!
 //! A worker is a process that calls [`serve`] with the ops it knows and the socket it was started
-//! with. What it does is told by its supervisor; the protocol is written down in `proofmark-arena`.
-//! Everything here runs beside code that may be wrong, so it keeps little, trusts the page it
-//! shares with the supervisor for nothing but commands, and reports its own death.
+//! with. Its supervisor tells it what to do; `proofmark-arena` describes the protocol. Everything
+//! here runs beside code that may be wrong, so it keeps little, trusts the page it shares with the
+//! supervisor for nothing but commands, and reports its own death.
 
 mod allocator;
 mod batch;

@@ -55,6 +55,6 @@ pub(crate) fn hand_back(page: &HandOver) {
 
 /// Wakes the supervisor without handing it the turn. Safe in a signal handler.
 pub(crate) fn wake(page: &HandOver) {
-    // The one failure, a bad address, cannot be.
+    // The only failure is a bad address, which cannot occur here.
     let _ = futex::wake(&page.turn, futex::Flags::empty(), 1);
 }

@@ -13,10 +13,10 @@ use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 /// What is planted; nothing by default. As text `slower=7,memory=25,allocations=1`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Plant {
-    /// Per cent of a call's own work that are done twice, by calling so many of a hundred calls
-    /// again: exact where a slice holds hundreds of calls.
+    /// Percentage of a call's own work that is done twice: so many of a hundred calls are made
+    /// again. It is exact where a slice holds hundreds of calls.
     pub slower: u32,
-    /// Memory that is kept besides, in per cent of the operands.
+    /// Additional memory that is kept, in per cent of the operands.
     pub memory: u32,
     /// Heap allocations that each call makes.
     pub allocations: u32,
@@ -59,8 +59,9 @@ pub(crate) struct Planted {
 }
 
 impl Planted {
-    /// The kernel as it is, unless something is to be planted. What is planted stays for the life
-    /// of the process. A call in place that is made twice would be wrong: it is made once.
+    /// Wraps the kernel, or returns it as it is if nothing is planted. What is planted stays for
+    /// the life of the process. A call in place is made only once, because a second call would be
+    /// wrong.
     pub(crate) fn into(
         kernel: &'static dyn Kernel,
         mut plant: Plant,

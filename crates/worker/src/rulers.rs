@@ -6,20 +6,21 @@ use std::hint::black_box;
 
 /// Links of R1's chain: about 8 µs at 8 cycles a link and 3 GHz.
 const LINKS: usize = 3000;
-/// Elements of each of R2's three arrays: 12 KB together, and not a whole page each, because loads
-/// and stores that lie pages apart are taken for the same.
+/// Elements of each of R2's three arrays: 12 KB together, and not a whole page each, because the
+/// processor takes loads and stores that lie pages apart for the same address.
 const TRIAD_ELEMENTS: usize = 1000;
 /// Times that R2 goes over them: about 5 µs.
 const TRIAD_PASSES: usize = 32;
-/// Bytes that R3 goes on through, and bytes of one reading: far more than a core's caches keep
-/// until it comes round again, and short enough for every trial.
+/// Bytes that R3 cycles through, and bytes of one reading. The first are far more than a core's
+/// caches keep until R3 comes round again; the second are few enough for every trial.
 const STREAM_BYTES: usize = 32 << 20;
 const STREAM_PART: usize = 1 << 20;
 
 /// The rulers with their memory.
 ///
-/// Plain code without wide registers: these lower the frequency for a while, or are slow for the
-/// first microseconds after a pause, and a ruler must neither do that nor see it.
+/// The rulers are plain code without wide registers. Wide registers lower the frequency for a
+/// while, or are slow for the first microseconds after a pause. A ruler must neither cause nor see
+/// that.
 pub(crate) struct Rulers {
     triad: AlignedBuffer,
     /// Made when it is first read.
@@ -38,7 +39,7 @@ impl Rulers {
     pub(crate) fn read(&mut self, with_stream: bool) -> [u64; 3] {
         let stream = if with_stream { self.stream() } else { 0 };
         let arrays = self.triad.elements_mut::<f32>();
-        // Untimed: code and data come back into the caches that the arms have used.
+        // Untimed warm-up: it brings code and data back into the caches that the arms have used.
         chain(LINKS / 8);
         triad(arrays, 1);
         [timed(|| chain(LINKS)), timed(|| triad(arrays, TRIAD_PASSES)), stream]
@@ -47,7 +48,7 @@ impl Rulers {
     fn stream(&mut self) -> u64 {
         let stream = self.stream.get_or_insert_with(|| {
             let mut buffer = AlignedBuffer::new(STREAM_BYTES);
-            // Pages that were never written are all the same one.
+            // Pages that were never written all share one physical page.
             buffer.as_mut_slice().fill(1);
             buffer
         });

@@ -25,8 +25,8 @@ pub(crate) fn start(file: BorrowedFd<'_>) -> io::Result<()> {
     let Some(hertz) = LOG.get_or_init(|| log).get(HERTZ) else {
         return Err(io::ErrorKind::UnexpectedEof.into());
     };
-    // On the thread's own stack: those that threads have for handlers may hold the state of the
-    // processor and little more. Interrupted calls go on.
+    // The handler runs on the thread's own stack, because the stacks that threads have for handlers
+    // may hold the state of the processor and little more. Interrupted calls go on.
     signals::catch(libc::SIGPROF, note, libc::SA_RESTART)?;
     let every_us = 1_000_000 / hertz.load(Relaxed).clamp(1, 1_000_000);
     let every = libc::timeval {
@@ -34,7 +34,8 @@ pub(crate) fn start(file: BorrowedFd<'_>) -> io::Result<()> {
         tv_usec: (every_us % 1_000_000) as libc::suseconds_t,
     };
     let timer = libc::itimerval { it_interval: every, it_value: every };
-    // Not `timer_create`, whose signals older kernels give to the first thread, whoever runs.
+    // Not `timer_create`: older kernels give its signals to the first thread, whichever thread
+    // runs.
     // SAFETY: reads a record that lives through the call, and writes nothing.
     match unsafe { libc::setitimer(libc::ITIMER_PROF, &raw const timer, std::ptr::null_mut()) } {
         0 => Ok(()),

@@ -27,7 +27,7 @@ pub enum ServeError {
     /// A message that cannot be read.
     #[error("message: {0}")]
     Message(#[from] serde_json::Error),
-    /// The turn is none that there is.
+    /// The turn has an unknown value.
     #[error("turn {0} is unknown")]
     Turn(u32),
 }
@@ -77,8 +77,8 @@ pub fn serve(known: Known, control_fd: RawFd) -> Result<(), ServeError> {
         sampling::start(samples.as_fd())?;
     }
     drop(greeting);
-    // After the handlers' stack: permission is refused where that is too small for tiles. Where
-    // there are no tiles, kernels that need them say so.
+    // This comes after the handlers' stack is set: permission is refused where that stack is too
+    // small for tiles. Where there are no tiles, kernels that need them say so.
     proofmark_simd::state::request_amx();
     page::wait_for_turn(page);
     channel::answer(&socket, &FromWorker::Ready { protocol: PROTOCOL })?;
@@ -128,8 +128,8 @@ impl Worker {
             }
         };
         self.page.status.store(status, Relaxed);
-        // From the end of one batch to the end of the next, as the supervisor counts the process:
-        // waking up for a turn is no work of the contender.
+        // The time counts from the end of one batch to the end of the next, as the supervisor
+        // counts the process: waking up for a turn is not work of the contender.
         let own_ns = thread_cpu_ns();
         self.page.own_ns.store(own_ns - self.own_ns, Relaxed);
         self.own_ns = own_ns;
@@ -212,7 +212,7 @@ impl Worker {
         files: &[OwnedFd],
         cache: Cache,
     ) -> Result<(), String> {
-        // First, so that the old and the new are never held together.
+        // The old operands go first, so that old and new ones are never held together.
         self.operands = None;
         let page = self.page;
         let contender = self.loaded()?;
@@ -227,7 +227,8 @@ impl Worker {
             return Err(NOT_LOADED.to_owned());
         };
         self.page.phase.store(phase::PREPARE, Relaxed);
-        // Out of the contender while it is written: the call reads what is packed already, nothing.
+        // The buffer is taken out of the contender while it is written, so the call finds no packed
+        // weights.
         let mut prepared = std::mem::replace(&mut contender.prepared, AlignedBuffer::new(0));
         let kernel = contender.kernel;
         let mut call = batch::call_on(contender, &mut operands.sets[0]);

@@ -85,7 +85,7 @@ unsafe fn write_down(
     page.fault_address.store(address as u64, Ordering::Relaxed);
     page.fault_instruction.store(instruction, Ordering::Relaxed);
     page.stack_pointer.store(stack_pointer, Ordering::Relaxed);
-    // Last: whoever sees the signal sees the rest.
+    // The signal is stored last, so that a reader that sees it sees the rest.
     page.signal.store(signal, Ordering::Release);
 }
 

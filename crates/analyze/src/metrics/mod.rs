@@ -55,7 +55,7 @@ pub static METRICS: &[Metric] = &[
     speedup::METRIC,
 ];
 
-/// The value of the metric of that name; `None` for a name that is not in [`METRICS`] too.
+/// The value of the metric of that name; `None` also for a name that is not in [`METRICS`].
 pub fn value(name: &str, record: &Record) -> Option<f64> {
     METRICS.iter().find(|metric| metric.name == name)?.of(record)
 }

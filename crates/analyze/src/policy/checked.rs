@@ -55,7 +55,7 @@ pub struct Checked {
 }
 
 impl Checked {
-    /// The worst that follows.
+    /// The worst severity of all cases and targets.
     pub fn severity(&self) -> Severity {
         let cases = self.cases.iter().filter_map(|case| exit_severity(&case.judgement.findings));
         let targets = self.targets.iter().map(|target| match target.word {
@@ -63,7 +63,7 @@ impl Checked {
             TargetWord::Undecided => Severity::Undecided,
             TargetWord::Met | TargetWord::Unmeasured => Severity::Note,
         });
-        // Where nothing was compared at all, nobody may take it for a pass.
+        // A check that compared nothing at all must not count as a pass.
         let is_empty = self.cases.iter().all(|case| case.decision.last().is_none());
         let floor = if is_empty { Severity::Environment } else { Severity::Note };
         cases.chain(targets).fold(floor, Severity::max)

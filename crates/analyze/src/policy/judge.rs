@@ -9,9 +9,10 @@ use proofmark_schema::quantity::{Bytes, Interval, three_digits};
 use proofmark_schema::record::Record;
 use proofmark_schema::{ContenderId, Outcome};
 
-/// Growth of peak memory that pages alone may make, in bytes.
+/// Growth of peak memory that the size of pages alone may cause, in bytes.
 const MEMORY_GRAIN: u64 = 64 << 10;
-/// Allocations of a call below which it makes none: what a process does once is not a call's.
+/// Allocations per call below which a call counts as making none: allocations that a process makes
+/// once are not a call's.
 const NO_ALLOCATION: f64 = 0.01;
 
 /// The word for a change of time.
@@ -74,8 +75,8 @@ pub struct Judgement {
     pub memory: Option<f64>,
     /// Allocations of a call, base and new.
     pub allocations: Option<[f64; 2]>,
-    /// Width of the interval of its time, in per cent, where it is more than the policy's: it is
-    /// told and fails nothing.
+    /// Width of the interval of its time, in per cent, if it exceeds the policy's. It is reported
+    /// and fails nothing.
     pub wide: Option<f64>,
     /// What is claimed; the worst decides.
     pub findings: Vec<Finding>,
@@ -94,7 +95,7 @@ impl Rules {
             .iter()
             .filter(about)
             .any(|target| target.word(target.interval(row).as_ref()) == TargetWord::Undecided);
-        // Whether an entry could help at all is worth knowing, too.
+        // More trials also show whether an entry could help at all.
         let may_be_blocked = limit.is_critical
             && row.side(limit.percent) == Side::Above
             && row.side(self.policy.critical) == Side::Unclear;
@@ -255,7 +256,7 @@ fn refusal(row: &Row<'_>) -> Option<Finding> {
         Some(Outcome::Caught) => Severity::Integrity,
         Some(Outcome::Crashed | Outcome::TimedOut) => Severity::Crashed,
         Some(Outcome::Undecided) => Severity::Undecided,
-        // What the base does not do is no loss; what only the new side does not do is one.
+        // A case that the base does not support is no loss; one that only the new side lacks is.
         Some(Outcome::Unsupported) if decision.refused_arm == Some(0) => Severity::Note,
         _ => Severity::Environment,
     };
@@ -268,9 +269,9 @@ fn refusal(row: &Row<'_>) -> Option<Finding> {
 
 /// The entry to paste. Its reason is empty, which is an error until somebody writes one.
 fn entry(row: &Row<'_>, today: Day) -> String {
-    // The next check's interval ends elsewhere: one per cent of room.
+    // One per cent of room, because the interval of the next check ends elsewhere.
     let up_to = row.ratio().map_or(0.0, |ratio| (100.0 * (ratio.high - 1.0)).ceil() + 1.0);
-    // Another machine takes another path.
+    // The entry names no path, because another machine takes another one.
     let contender = ContenderId { isa: None, ..row.contender.clone() };
     format!(
         "[[accept]]\ncase = \"{}\"\ncontender = \"{contender}\"\nup_to = {up_to}\nreason = \"\"\ndate \

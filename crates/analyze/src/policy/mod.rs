@@ -160,14 +160,14 @@ impl Rules {
         Limit { percent, is_critical, accepted_by: best }
     }
 
-    /// Whether an entry is about a case, be it still valid or not.
+    /// Whether an entry is about a case, even if it is no longer valid.
     fn explains(&self, at: usize, case: &Case, contender: &ContenderId) -> bool {
         let entry = &self.accepts[at];
         is_match(&entry.case, &case.to_string())
             && names(std::slice::from_ref(&entry.contender), contender)
     }
 
-    /// What is to be said of entries and targets that had no effect on any of the rows.
+    /// Messages about entries and targets that had no effect on any of the rows.
     pub fn idle(&self, rows: &[Row<'_>], today: Day) -> Vec<String> {
         let mut said = Vec::new();
         for (at, entry) in self.accepts.iter().enumerate() {

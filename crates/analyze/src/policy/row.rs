@@ -34,7 +34,8 @@ impl Row<'_> {
         last.looks.contains(&comparison.trials).then_some(comparison.ratio)
     }
 
-    /// "More than the limit" needs fresh trials after the first race, and the whole interval.
+    /// Which side of the limit the ratio lies on. `Above` needs fresh trials after the first race,
+    /// and the whole interval above the limit.
     pub(super) fn side(&self, percent: f64) -> Side {
         let border = 1.0 + percent / 100.0;
         match self.ratio() {

@@ -66,7 +66,7 @@ impl Target {
             && names(std::slice::from_ref(&self.contender), contender)
     }
 
-    /// What a row says to it; nothing where the ratio to another contender is meant.
+    /// The interval that a row gives for it; none where the ratio to another contender is meant.
     pub fn interval(&self, row: &Row<'_>) -> Option<Interval> {
         match (self.metric == RATIO, &self.to) {
             (true, Some(_)) => None,

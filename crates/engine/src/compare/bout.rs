@@ -38,7 +38,7 @@ pub(super) enum Lap {
     Settlement(Open),
 }
 
-/// A comparison in the making.
+/// A comparison in progress.
 pub(super) struct Bout<'a> {
     pub(super) request: &'a CompareRequest,
     pub(super) listener: &'a dyn Listener,
@@ -130,7 +130,7 @@ impl<'a> Bout<'a> {
         Ok(Some(evidence))
     }
 
-    /// Both arms through the gate; the first that is refused ends the case.
+    /// Proves both arms; the first arm that is refused ends the case.
     fn prove(
         &mut self,
         entry: &'static Entry,
@@ -155,7 +155,8 @@ impl<'a> Bout<'a> {
         Ok(field.try_into().ok())
     }
 
-    /// As the cases before took; a second each before the first. Confirmations are not foreseen.
+    /// Estimates the remaining time from the mean of the finished cases, or one second per case
+    /// before the first is finished. Confirmations cannot be predicted and are not included.
     fn seconds_left(&self, lap: Lap, case: usize) -> f64 {
         let took = |decided: &Option<Decided>| decided.as_ref().map(|it| it.ruling.seconds);
         let done: Vec<f64> = self.decisions.iter().filter_map(|it| took(&it.screen)).collect();
@@ -184,8 +185,8 @@ impl<'a> Bout<'a> {
         }
     }
 
-    /// One look, at as many trials as the schedule and the time allow by what the race before took:
-    /// it depends on that race alone, so that the error rate is kept.
+    /// One look, after as many trials as the schedule allows and as fit the time at the speed of
+    /// the previous race. It depends on that race alone, so the error rate holds.
     fn one_look(&self, looks: &Looks, case: usize) -> Looks {
         let took = self.decisions[case].last().map(|decided| {
             decided.ruling.seconds / f64::from(decided.ruling.comparison.trials.max(1))
@@ -216,14 +217,14 @@ impl<'a> Bout<'a> {
     }
 }
 
-/// When a race on a case may decide: what streams or uses several threads varies more and is given
-/// more trials.
+/// When a race on a case may decide. A case that streams or uses several threads varies more and
+/// gets more trials.
 pub(crate) fn looks_for(entry: &Entry, case: &Case, threads: usize) -> Looks {
     let bytes = entry.op.signature(case).map_or(0, |signature| signature.bytes());
     if threads > 1 || bytes > STREAMING_BYTES { Looks::long() } else { Looks::short() }
 }
 
-/// What follows from a race's slices: the same whenever it is asked.
+/// What follows from a race's slices. It is a pure function of them, so a replay gives the same.
 pub(crate) fn decided(
     round: Round,
     arms: [RacedArm; 2],

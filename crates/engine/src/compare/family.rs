@@ -1,12 +1,12 @@
-//! Two rounds over a family of cases: all are screened, and what looks slower, or could not be
-//! decided for a noisy moment, is raced again.
+//! Two rounds over a family of cases. All cases are screened, and those that look slower or were
+//! too noisy to decide are raced again.
 //!
-//! Whatever the first round says, the second is made of fresh trials. With k cases in it, each is
-//! raced at alpha/k and Holm's procedure is applied to their p-values, so that the chance of any
-//! wrong SLOWER among all cases is at most alpha, however many were screened.
+//! The second round consists of fresh trials, whatever the first round says. With k cases in it,
+//! each is raced at alpha/k and Holm's procedure is applied to their p-values, so that the chance
+//! of any wrong SLOWER among all cases is at most alpha, however many were screened.
 //!
-//! A check asks more: on which side of a limit a ratio lies. What two rounds leave open is raced a
-//! third time, at an error rate of its own that is shared out in the same way.
+//! A check also asks on which side of a limit a ratio lies. Cases that two rounds leave open are
+//! raced a third time, at a separate error rate that is divided in the same way.
 
 use proofmark_analyze::policy::Open;
 use proofmark_schema::decision::{Round, Standing};
@@ -16,18 +16,18 @@ use proofmark_stats::holm;
 /// What a race brings into the family.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Evidence {
-    /// Its own word.
+    /// The race's own verdict.
     pub(crate) verdict: Verdict,
     /// Time of the second arm over that of the first.
     pub(crate) ratio: f64,
     /// Of the whole race, over all its looks.
     pub(crate) p_value: Option<f64>,
-    /// It ended for want of trials, with time left.
+    /// Whether it ran out of trials with time left.
     pub(crate) has_time_left: bool,
 }
 
-/// Runs both rounds. `race` is asked for one case at an error rate and gives `None` where it has
-/// nothing to say: such a case stands as refused.
+/// Runs both rounds. `race` races one case at an error rate and returns `None` if it has no
+/// evidence; such a case counts as refused.
 pub(crate) fn two_rounds<E>(
     cases: usize,
     alpha: f64,
@@ -46,7 +46,8 @@ pub(crate) fn two_rounds<E>(
     for &case in &again {
         evidence.push(race(Round::Confirmation, case, each)?);
     }
-    // A race without a p-value counts as one of the family and never falls.
+    // A race without a p-value counts as a member of the family, and its hypothesis is never
+    // rejected.
     let p_of = |evidence: &Option<Evidence>| evidence.and_then(|evidence| evidence.p_value);
     let p_values: Vec<f64> = evidence.iter().map(|one| p_of(one).unwrap_or(f64::NAN)).collect();
     let fallen = holm(&p_values, alpha);
@@ -56,7 +57,7 @@ pub(crate) fn two_rounds<E>(
             continue;
         };
         let verdict = match second.verdict {
-            // It was not shown to be slower: its own word for less than that is not believed.
+            // Holm's procedure did not reject this case, so the race's own SLOWER is not accepted.
             Verdict::Slower => Verdict::Undecided,
             other => other,
         };
@@ -71,7 +72,7 @@ pub(crate) fn two_rounds<E>(
     Ok(standings)
 }
 
-/// Races what is still open once more, each at its share of the error rate.
+/// Races the cases that are still open once more, each at its share of the error rate.
 pub(crate) fn third_round<E>(
     standings: &mut [Standing],
     open: &[(usize, Open)],
@@ -84,7 +85,7 @@ pub(crate) fn third_round<E>(
     Ok(())
 }
 
-/// Where a race leaves its case.
+/// The standing that a race gives its case.
 fn stands(evidence: Option<Evidence>) -> Standing {
     match evidence.map(|evidence| evidence.verdict) {
         None => Standing::Refused,
@@ -96,7 +97,8 @@ fn stands(evidence: Option<Evidence>) -> Standing {
 }
 
 impl Evidence {
-    /// What looks slower must show it again; what was too noisy may have a better moment.
+    /// A case that looks slower must be confirmed; one that was too noisy may meet a quieter
+    /// moment.
     fn is_worth_a_second_race(&self) -> bool {
         match self.verdict {
             Verdict::Slower => true,
@@ -124,7 +126,7 @@ mod tests {
         alpha: f64,
         looks: Looks,
     ) -> (Evidence, (f64, f64)) {
-        // A margin of almost nothing, so that only the error rate protects.
+        // The margin is almost zero, so that only the error rate prevents false positives.
         let margins = (1e-6, 2e-6);
         let stopping = Stopping { looks, alpha, report_margin: margins.0, same_margin: margins.1 };
         let effects: Vec<f64> = (0..60).map(|_| effect + 0.01 * stream.normal()).collect();
@@ -232,7 +234,7 @@ mod tests {
             // Four sigmas above 5 %.
             let most = 0.05 * count as f64 + 4.0 * (0.05 * 0.95 * count as f64).sqrt();
             assert!(slower as f64 <= most, "{slower} of {count} families of {cases}");
-            // One round alone would not do: nearly every large family has a case flagged.
+            // One round alone is not enough: nearly every large family has a flagged case.
             assert!(cases < 400 || flagged * 10 > 9 * count, "{flagged} of {count} were flagged");
         }
     }

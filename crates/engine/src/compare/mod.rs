@@ -43,7 +43,7 @@ pub struct CompareRequest {
     pub threads: usize,
     /// What caches and pages both are measured with.
     pub memory: Memory,
-    /// Seconds to wait for a quiet machine before each race, at the most; 0: not at all.
+    /// The most seconds to wait for a quiet machine before each race; 0 means no wait.
     pub quiet_seconds: f64,
     /// Seed of inputs, layouts and orders.
     pub seed: u64,
@@ -74,8 +74,8 @@ pub struct Compared {
     pub severity: Severity,
 }
 
-/// Proves both arms on every case and races them until it is decided. What looks slower is raced
-/// again with fresh trials before it is called so.
+/// Proves both arms on every case and races them until it is decided. A case that looks slower is
+/// raced again with fresh trials before it is called slower.
 ///
 /// # Errors
 /// If an arm cannot be had, a case cannot be read or does not fit its op, or the store fails.
@@ -94,8 +94,8 @@ pub(crate) type AskOpen<'a> = &'a dyn Fn(&CaseDecision, &[[Record; 2]]) -> Optio
 
 /// The comparison, and the records of both sides of every race, case by case.
 ///
-/// Where `open` is given, half of the error rate is kept for it: what is still open after two
-/// rounds is raced a third time.
+/// If `open` is given, half of the error rate is reserved for a third round, which races the cases
+/// that are still open after two rounds.
 pub(crate) fn decide(
     programs: &Programs<'_>,
     request: &CompareRequest,
@@ -172,7 +172,7 @@ pub(crate) fn decide(
     Ok((Compared { run: Some(id), decisions, notes, severity }, records))
 }
 
-/// What the other arm does not promise and the base does.
+/// What the base promises and the other arm does not.
 fn promises_less(base: &ErrorContract, other: &ErrorContract) -> Vec<String> {
     let known = base.concessions();
     let conceded = other.concessions().into_iter().filter(|words| !known.contains(words));
@@ -203,8 +203,8 @@ pub(crate) fn checked(
     cases.iter().map(check).collect()
 }
 
-/// Who is meant on each side: its own word, then the command's, then the other side's, then what
-/// the artefact says.
+/// The contender of each side: the one the arm names, else the command's, else the other arm's,
+/// else the one the artefact names.
 fn contenders(
     request: &CompareRequest,
     meant: [Option<&ContenderId>; 2],
@@ -218,8 +218,8 @@ fn contenders(
     Ok([pick(first, second, meant[0].or(meant[1]))?, pick(second, first, meant[1].or(meant[0]))?])
 }
 
-/// Whether this program has the kernels that are meant of it, so that a slip of the pen is no
-/// refusal. What another program has, only it knows.
+/// Checks that this program has the kernels that are asked of it, so that a typo is an error and
+/// not a refusal. Only another program itself knows which kernels it has.
 fn known(
     arms: &[Arm; 2],
     cases: &[(&'static Entry, Case)],
@@ -297,7 +297,7 @@ fn severity(decisions: &[CaseDecision]) -> Severity {
         Standing::Refused => refused(decision),
     };
     let is_open = |decision: &CaseDecision| decision.standing == Standing::Refused;
-    // Where nothing was compared at all, nobody may take it for a pass.
+    // A comparison in which every case was refused must not count as a pass.
     let floor = if decisions.iter().all(is_open) { Severity::Environment } else { Severity::Note };
     decisions.iter().map(of).fold(floor, Severity::max)
 }
@@ -308,7 +308,8 @@ fn refused(decision: &CaseDecision) -> Severity {
         Some(Outcome::Caught) => Severity::Integrity,
         Some(Outcome::Crashed | Outcome::TimedOut) => Severity::Crashed,
         Some(Outcome::Undecided) => Severity::Undecided,
-        // What the base does not do is no loss; what only the other does not do is one.
+        // A case that the base does not support is no loss; one that only the other arm does not
+        // support is.
         Some(Outcome::Unsupported) if decision.refused_arm == Some(0) => Severity::Note,
         _ => Severity::Environment,
     }

@@ -1,7 +1,7 @@
-//! Stored numbers beside others: an indication, never a verdict.
+//! Compares stored numbers with others: an indication, never a verdict.
 //!
-//! Machines drift more than kernels do, so that two numbers of two times show what changed, code
-//! and machine together. Only code that is run again, side by side, can be decided upon.
+//! Machines drift more than kernels do, so two numbers from different times show the change of code
+//! and machine together. A decision needs both programs to run again, side by side.
 
 use super::{CompareRequest, Compared, best_path, checked, contenders, refused};
 use crate::admit::Admission;
@@ -142,7 +142,7 @@ fn shared(first: &Run, second: &Run, who: &[ContenderId; 2], threads: usize) -> 
     cases
 }
 
-/// The widest that the two intervals allow.
+/// The widest quotient that the two intervals allow.
 fn quotient(other: &Interval, base: &Interval) -> Interval {
     Interval {
         estimate: other.estimate / base.estimate,
@@ -166,7 +166,7 @@ fn notes(sides: &[Side<'_>; 2]) -> Vec<String> {
     notes
 }
 
-/// A stored number never fails anybody: what looks slower is undecided.
+/// A stored number never causes a failure: a case that looks slower is undecided.
 fn severity(decisions: &[CaseDecision], same_margin: f64) -> Severity {
     let of = |decision: &CaseDecision| match (&decision.ratio, &decision.refused) {
         (Some(ratio), _) if ratio.estimate <= 1.0 + same_margin => Severity::Note,

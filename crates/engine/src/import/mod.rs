@@ -1,5 +1,5 @@
-//! Numbers of other tools, read and kept as what they are: times that nobody proved. A format is
-//! one file and two lines here: `mod` and [`IMPORTERS`].
+//! Numbers of other tools, read and stored as what they are: times without a proof. A format is one
+//! file and two lines here: `mod` and [`IMPORTERS`].
 
 mod criterion;
 mod go;
@@ -45,7 +45,7 @@ pub struct Imported {
 pub struct Importer {
     /// Its name on the command line.
     pub name: &'static str,
-    /// Who writes it.
+    /// Which tool writes it.
     pub summary: &'static str,
     /// Whether a text is likely to be of it.
     looks_like: fn(&str) -> bool,
@@ -125,8 +125,8 @@ fn name_of(path: &Path, imported: &Imported) -> String {
 
 const CONFIDENCE: f64 = 0.95;
 
-/// The median of some times with its interval by order statistics; all of them where they are too
-/// few for one.
+/// The median of some times with its interval by order statistics; the interval is their whole
+/// range if there are too few of them for one.
 fn median_row(name: String, values: &[f64], what: &str) -> Option<ImportedRow> {
     let values: Vec<f64> = values.iter().copied().filter(|value| value.is_finite()).collect();
     let estimate = median(&values)?;

@@ -87,7 +87,8 @@ fn a_folder_of_criterions_is_read_with_the_names_of_its_benchmarks() {
     assert_eq!((read.rows[0].time.low, read.rows[0].time.confidence), (12.0, 0.95));
 }
 
-/// As many as a generated benchmark may have; a search of all names for each took minutes.
+/// As many as a generated benchmark may have. A linear search of all names for each one took
+/// minutes.
 const MANY: usize = 200_000;
 
 #[test]

@@ -1,4 +1,4 @@
-//! Load on purpose: threads that use processors while specimens are judged.
+//! Deliberate load: threads that use processors while specimens are judged.
 
 use crate::EngineError;
 use std::sync::Arc;

@@ -5,8 +5,8 @@ use proofmark_schema::judge::{Kind, Mark};
 use proofmark_schema::proof::Proof;
 use proofmark_schema::race::Race;
 
-/// How much faster than its twin a cheat must look to win: as much as no difference of two honest
-/// builds of the same kernel explains.
+/// How much faster than its twin a cheat must look to win: more than two honest builds of the same
+/// kernel can differ.
 const GAIN: f64 = 1.10;
 const CONFIDENCE: f64 = 0.95;
 /// The arms of every race here.
@@ -26,13 +26,13 @@ fn named(kind: Kind) -> Mark {
     if kind == Kind::Honest { Mark::Accused } else { Mark::Named }
 }
 
-/// One that the gate refused.
+/// The judgement of a specimen that the gate refused.
 pub(super) fn of_refusal(kind: Kind, proof: &Proof) -> Judgement {
     let outcome = proof.outcome.name().to_owned();
     Judgement { mark: named(kind), outcome, ratio: None, words: reason(proof) }
 }
 
-/// One whose twin the gate refused, so that nothing can be said of it; the twin is honest.
+/// The judgement of a specimen whose honest twin the gate refused, so nothing can be said of it.
 pub(super) fn of_refused_twin(kind: Kind, proof: &Proof) -> Judgement {
     let mark = if kind == Kind::Honest { Mark::Accused } else { Mark::Unnamed };
     let words = format!("its twin was refused: {}", reason(proof));
@@ -43,7 +43,7 @@ fn reason(proof: &Proof) -> String {
     proof.refusal.as_ref().map_or_else(String::new, |refusal| refusal.reason.clone())
 }
 
-/// A race that an arm ended.
+/// The judgement of a race that a fault of one arm ended.
 pub(super) fn of_fault(kind: Kind, fault: &RaceFault) -> Judgement {
     let outcome = match fault.kind {
         FaultKind::Died => "CRASHED",
@@ -53,12 +53,12 @@ pub(super) fn of_fault(kind: Kind, fault: &RaceFault) -> Judgement {
     };
     let is_its_own = fault.arm == SPECIMEN as usize;
     let mark = match (kind, fault.kind) {
-        // A busy machine can bring this about.
+        // A busy machine can cause this.
         (Kind::Honest, FaultKind::Undecided) => Mark::Undecided,
         (Kind::Honest, _) => Mark::Accused,
         _ if is_its_own => Mark::Named,
         (_, FaultKind::Undecided) => Mark::NoGain,
-        // It had an innocent arm accused.
+        // The cheat caused an innocent arm to be accused.
         (Kind::Cheat { .. }, _) => Mark::Win,
         (Kind::Fault, _) => Mark::Unnamed,
     };
@@ -69,7 +69,7 @@ pub(super) fn of_fault(kind: Kind, fault: &RaceFault) -> Judgement {
     Judgement { mark, outcome, ratio: None, words }
 }
 
-/// A race that ended without a fault.
+/// The judgement of a race that ended without a fault.
 pub(super) fn of_race(kind: Kind, race: &Race, left: &[String]) -> Judgement {
     let compared = compare(race, TWIN, SPECIMEN, CONFIDENCE);
     let ratio = compared.map(|comparison| 1.0 / comparison.ratio.estimate);

@@ -134,8 +134,8 @@ pub fn selftest_judge(
                 }
             }
             drop(busy);
-            // What specimens kept on disk would serve the next run; where there is none, all is
-            // well.
+            // Files that a specimen left on disk would help its next run. A missing folder is no
+            // error.
             let _ = std::fs::remove_dir_all(&own);
         }
     }
@@ -236,7 +236,7 @@ struct Panel<'a> {
 }
 
 impl Panel<'_> {
-    /// Judges one; nothing where it does not run here.
+    /// Judges one specimen; `None` if it does not run here.
     fn judge(
         &mut self,
         entry: &'static Entry,

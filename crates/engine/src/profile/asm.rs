@@ -58,7 +58,8 @@ pub fn inspect(
     for (&address, &count) in counts {
         if let Some((path, at)) = sampled.symbols.place(address) {
             *by_file.entry(path).or_default().entry(at).or_default() += count;
-            // A symbol does not say for which types a function was compiled; this does.
+            // A symbol does not say for which types a function was compiled; the outermost frame
+            // does.
             let outer = sampled.symbols.frames(address).into_iter().next();
             names.extend(outer.map(|frame| (at, frame.function)));
         }
@@ -150,7 +151,8 @@ fn width(instruction: &Instruction) -> Width {
         .unwrap_or_default()
 }
 
-/// Whether it works on more than one element: in the narrowest registers the name tells.
+/// Whether it works on more than one element; in the narrowest registers, the instruction's name
+/// decides.
 fn is_vector(name: &str, width: Width) -> bool {
     let is_scalar = (name.ends_with("ss") || name.ends_with("sd")) && !name.contains("dp");
     match width {

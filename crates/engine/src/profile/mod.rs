@@ -21,10 +21,10 @@ use symbols::Symbols;
 /// Nanoseconds of a batch between two looks at the samples.
 const BATCH_NS: f64 = 20e6;
 
-/// Who notes where a worker's threads are.
+/// What records where a worker's threads are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SampledBy {
-    /// The kernel, by its clock event (`perf_event_open`), while the worker knows nothing of it.
+    /// The kernel's clock event (`perf_event_open`); the worker is not involved.
     Perf,
     /// The worker itself, by a timer on its processor time: at most once a tick of each thread.
     Own,
@@ -35,7 +35,7 @@ pub enum SampledBy {
 pub struct ProfileRequest {
     /// The case.
     pub case: Case,
-    /// Who.
+    /// The contender.
     pub contender: ContenderId,
     /// Threads it may use.
     pub threads: usize,
@@ -43,7 +43,8 @@ pub struct ProfileRequest {
     pub seconds: f64,
     /// Samples a second of each thread.
     pub hertz: u64,
-    /// Who takes them; none: the kernel's clock event where it may be had, else the worker.
+    /// What takes the samples; if none, the kernel's clock event if it is permitted, else the
+    /// worker.
     pub sampler: Option<SampledBy>,
     /// Seed of the inputs.
     pub seed: u64,
@@ -73,7 +74,7 @@ pub struct Profiled {
 /// How a worker was sampled.
 #[derive(Clone, Copy, Debug)]
 pub struct Sampling {
-    /// Who took the samples.
+    /// What took the samples.
     pub by: SampledBy,
     /// Samples a second that were taken of all threads together.
     pub per_second: f64,
@@ -153,7 +154,8 @@ fn sample(
     Ok(Sampled { contender: who, case, symbols, counted })
 }
 
-/// Who takes the samples. Tried on this thread, so that nobody waits for a proof in vain.
+/// Decides what takes the samples. The clock event is tried on this thread first, so that a refusal
+/// is known before the long proof.
 fn sampler(request: &ProfileRequest) -> Result<SampledBy, EngineError> {
     let this_thread = 0;
     let perf = || Sampler::open(this_thread, request.hertz).map_err(EngineError::Perf);
@@ -174,7 +176,7 @@ fn run(
         let batch = Batch { calls, ..Batch::default() };
         entrant.run(&batch).map_err(|fault| EngineError::Nothing(fault.to_string()))
     };
-    // The first call starts threads; the second is one like all that follow.
+    // The first call starts threads, so the second one is representative.
     batch(1)?;
     let once = batch(1)?.wall_ns.max(1) as f64;
     let calls = (BATCH_NS / once).clamp(1.0, 1e6) as u32;
@@ -184,7 +186,7 @@ fn run(
         SampledBy::Perf => samplers(entrant.pid(), request.hertz)?,
         SampledBy::Own => Vec::new(),
     };
-    // Those of loading and of the first calls are not asked for.
+    // Samples from loading and from the first calls are discarded.
     entrant.take_samples();
     let mut lost = 0;
     let start = clock.now_ns();

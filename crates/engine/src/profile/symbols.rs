@@ -6,8 +6,8 @@ use proofmark_analyze::Frame;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-/// Paths of code that is put down to its caller: the language's own library, and our vectors, which
-/// are instructions by another name.
+/// Paths of code that is attributed to its caller: the standard library, and our vector types,
+/// which are thin wrappers around instructions.
 const LIBRARIES: [&str; 3] = ["/library/", "/rustc/", "crates/simd/"];
 
 /// A part of a file in a process.
@@ -94,7 +94,8 @@ impl Symbols {
         }
         frames.reverse();
         if frames.is_empty() {
-            // A library without symbols is one row: addresses tell a reader nothing.
+            // A library without symbols becomes one row, because raw addresses tell a reader
+            // nothing.
             return unknown(file.loader.find_symbol(at).map_or(name, demangled));
         }
         frames

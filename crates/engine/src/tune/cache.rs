@@ -37,7 +37,8 @@ pub struct CachedTuning {
     pub hits: u64,
 }
 
-/// The question: the machine, the program, and everything that changes the answer but luck.
+/// The cache key: the machine, the program, and everything else that changes the answer except
+/// chance.
 pub(super) fn key(
     request: &TuneRequest,
     case: &Case,
@@ -64,7 +65,7 @@ fn read(store: &Store) -> Result<Kept, EngineError> {
 }
 
 fn parse(bytes: Option<Vec<u8>>) -> Kept {
-    // A file that cannot be read costs a measurement, nothing more.
+    // An unreadable file only costs a new measurement.
     bytes.and_then(|bytes| serde_json::from_slice(&bytes).ok()).unwrap_or_default()
 }
 

@@ -54,7 +54,7 @@ const COLUMNS: &[usize] = &[384, 768, 1536, 3072];
 /// between the two.
 ///
 /// # Errors
-/// If a case is none, nobody does it, or the store fails.
+/// If a case is invalid, no kernel supports it, or the store fails.
 pub fn choose(
     here: &Here,
     store: &Store,
@@ -213,8 +213,8 @@ fn way(entry: &'static Entry, name: &str, cap: Isa) -> ContenderId {
     best_path(entry, &any, cap)
 }
 
-/// The other kernels that a call from a program could take; without vectors none is fast where
-/// there are some.
+/// The other kernels that a call from a program could take. The scalar path is left out where there
+/// are vector paths, because it is never the fastest.
 fn others(entry: &'static Entry, case: &Case, request: &ChooseRequest, but: &Way) -> Vec<Way> {
     let does = |who: &ContenderId| {
         let kernel = entry.kernel(&who.name)?;
@@ -291,7 +291,7 @@ impl Search<'_> {
         ways.iter().zip(arenas).map(stand).collect()
     }
 
-    /// The second against the first; nothing where the second is refused or one failed.
+    /// Races the second against the first; `None` if the second is refused or either one failed.
     fn race(
         &mut self,
         entry: &'static Entry,
@@ -369,7 +369,8 @@ impl Search<'_> {
     }
 }
 
-/// The question: the machine, the program, and everything that changes the answer but luck.
+/// The cache key: the machine, the program, and everything else that changes the answer except
+/// chance.
 fn question(
     request: &ChooseRequest,
     cases: &[(&'static Entry, Case)],

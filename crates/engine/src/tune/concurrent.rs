@@ -18,7 +18,7 @@ const WRITES: u64 = 200;
 const ROLE: &str = "PROOFMARK_TEST_WRITER";
 /// The name that all writers write under, beside names of their own.
 const SHARED: &str = "shared";
-/// Long enough that half of it would be noticed.
+/// The padding is long enough for a half-written file to be noticed.
 const PADDING: usize = 20_000;
 
 #[test]
@@ -29,7 +29,8 @@ fn eight_processes_write_one_store_and_nothing_is_lost_or_torn() {
         let (number, folder) = role.split_once(' ').expect("a role is a number and a folder");
         return write_all(Path::new(folder), number.parse().expect("a number"));
     }
-    // Thousands of syncs: memory takes them at once, and this test does not cut the power.
+    // The test makes thousands of syncs, which are fast on a memory file system. It does not
+    // simulate power loss.
     let memory = tempfile::tempdir_in("/dev/shm");
     let folder = memory.or_else(|_| tempfile::tempdir()).unwrap();
     let store = Store::open(&folder.path().join("store")).unwrap();
@@ -134,7 +135,8 @@ fn write_all(folder: &Path, number: u64) {
             store.name_artefact(Shelf::Baselines, name, &artefact).unwrap();
             store.keep_import(name, &import(number, write)).unwrap();
         }
-        // Some baselines go again, and must not take the program of the others along.
+        // Some baselines are removed again, and their removal must not delete the program of the
+        // others.
         if is_removed(write) {
             store.remove_baseline(&own(number, write)).unwrap();
         }
@@ -144,7 +146,7 @@ fn write_all(folder: &Path, number: u64) {
     }
 }
 
-/// Whoever reads while others write.
+/// A reader that looks at the store while others write.
 #[derive(Default)]
 struct Reader {
     looks: u64,

@@ -1,4 +1,5 @@
-//! Where one contender starts to pay along an axis: a coarse look, bisection, and its bounds again.
+//! Finds where one contender starts to pay along an axis: a coarse search, bisection, and a
+//! repeated race of the bounds.
 
 mod cache;
 mod choose;
@@ -115,7 +116,8 @@ struct Search<'a> {
     /// Whether kernels of the op take a constant from it.
     has_constant: bool,
     track: Track<'a>,
-    /// Workers with the threshold out of the way; else both would be the same code below it.
+    /// Workers with the threshold disabled; below it, both contenders would otherwise run the same
+    /// code.
     always: Arena,
     places: Vec<Spot>,
 }

@@ -18,7 +18,7 @@ use proofmark_schema::{Case, FORMAT_VERSION, Memory};
 use proofmark_stats::Stopping;
 use proofmark_store::{ItemEntry, Store};
 
-/// Near a crossing two contenders are alike: there a race may end early.
+/// Near a crossing two contenders are alike, so a race there may end early.
 const SAME_MARGIN: f64 = 0.03;
 const REPORT_MARGIN: f64 = 0.01;
 
@@ -31,7 +31,7 @@ pub struct RaceTerms {
     pub seconds: f64,
     /// Error rate of each race.
     pub alpha: f64,
-    /// Seconds to wait for a quiet machine before each race, at the most; 0: not at all.
+    /// The most seconds to wait for a quiet machine before each race; 0 means no wait.
     pub quiet_seconds: f64,
     /// Seed of inputs, layouts and orders.
     pub seed: u64,

@@ -161,8 +161,9 @@ impl<'a> Track<'a> {
     }
 }
 
-/// The constant that keeps to one thread what was not shown to be worth it: a little below the
-/// first size that was, because kernels cut by rows. `size` is that of a case in the op's unit.
+/// The constant that keeps cases on one thread unless more threads were shown to pay. It lies a
+/// little below the first size that pays, because kernels split by rows. `size` is that of a case
+/// in the op's unit.
 fn constant(
     answer: &Answer,
     places: &[Spot],
@@ -171,8 +172,8 @@ fn constant(
     let first = places.first()?;
     let at = match answer {
         Answer::Once { crossing } if crossing.is_faster => crossing.worth(places),
-        // Where there is no crossing, the least size of all must have been decided: what lies
-        // outside of the range nobody has seen.
+        // Without a crossing, the result must have been decided at the least size of all, because
+        // no race was run outside the range.
         Answer::AlwaysFaster if first.verdict == Verdict::Faster && first.at <= 1 => first.at,
         _ => return None,
     };
@@ -198,7 +199,7 @@ mod tests {
         let places = [place(1, Verdict::Slower), place(8, Verdict::Faster)];
         assert_eq!(of(&once(true), &places), Some(700));
         assert_eq!(of(&once(false), &places), None);
-        // Up to a size that somebody gave it was never faster: beyond it nobody has looked.
+        // It was never faster up to the given size, and no race was run beyond it.
         assert_eq!(of(&Answer::NeverFaster, &[place(1, Verdict::Slower)]), None);
         assert_eq!(of(&Answer::AlwaysFaster, &[place(1, Verdict::Faster)]), Some(88));
         assert_eq!(of(&Answer::AlwaysFaster, &[place(64, Verdict::Faster)]), None);

@@ -94,7 +94,7 @@ pub(super) struct Facts {
 }
 
 fn of_json(config: &Value) -> Facts {
-    // Models that see have the words' part inside.
+    // Vision models nest the language model's config.
     let text = config.get("text_config").filter(|inner| inner.is_object()).unwrap_or(config);
     let word = |key: &str| text.get(key).or_else(|| config.get(key)).and_then(Value::as_str);
     let given = text.as_object().into_iter().flatten().filter(|(_, value)| !value.is_null());

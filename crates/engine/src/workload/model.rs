@@ -226,7 +226,7 @@ impl Model {
         lines.extend(self.attention(tokens, keys));
         lines.extend(self.feed_forward(tokens));
         if !self.is_encoder {
-            // Only the last token's words are wanted.
+            // Only the last token needs logits.
             lines.push(product("words", 1, self.vocabulary, self.hidden, "", 1));
         }
         lines
@@ -281,7 +281,7 @@ impl Model {
         };
         match self.window {
             _ if self.is_encoder => vec![line(keys, "none", "attention", layers)],
-            // What lies before the window is not kept.
+            // Keys before the window are not kept.
             Some((window, every)) if window < keys => {
                 let all = layers / every;
                 let local = match tokens {
@@ -309,7 +309,8 @@ impl Model {
             times,
         };
         if let Some(Experts { count, each, width }) = self.experts {
-            // Tokens meet experts evenly: as many rows each, and no more experts than pairs.
+            // The estimate assumes that tokens are spread evenly over experts: each expert gets the
+            // same number of rows, and there are no more experts than pairs.
             let pairs = tokens * each;
             let met = pairs.min(count);
             let (rows, times) = (pairs.div_ceil(met), met * layers);

@@ -12,7 +12,7 @@ pub(crate) fn run(exam: &mut Examination<'_>) -> Result<(), Box<Refusal>> {
         exam.note = "no laws apply".to_owned();
         return Ok(());
     }
-    // Integers keep changes representable, where the op has them; else zero-mean reals.
+    // Integers keep changes representable. Ops without integer fillings get zero-mean reals.
     let portfolio = &exam.portfolio;
     let filling = portfolio.exact.first().or(portfolio.zero_mean.first()).cloned();
     let filling = filling.expect("a portfolio has zero-mean fills");

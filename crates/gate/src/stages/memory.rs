@@ -28,9 +28,9 @@ pub(crate) fn run(exam: &mut Examination<'_>) -> Result<(), Box<Refusal>> {
     exam.subject.arrange(Setup::PLAIN).map_err(|fault| exam.fault(fault))
 }
 
-/// The placements to try. The one past the end names over-reads and over-writes by the byte, the
-/// one before the start likewise; shifted starts break whoever assumes alignment; calls in a row
-/// break whoever works once, and are how races call.
+/// The placements to try. Placements flush with the end or the start locate over-reads and
+/// over-writes to the byte. Shifted starts break kernels that assume alignment. Calls in a row
+/// break kernels that work only once; races call in this way.
 pub(crate) fn setups(of: &Outline<'_>) -> Vec<Setup> {
     let at = |placement, padding| Setup { placement, padding, calls: 1 };
     let mut setups = vec![
@@ -39,7 +39,7 @@ pub(crate) fn setups(of: &Outline<'_>) -> Vec<Setup> {
         at(Placement::EndFlush, 1),
         at(Placement::StartFlush, 17),
     ];
-    // A second call in place works on the first one's results.
+    // A second call in place would work on the results of the first.
     if !of.signature.outputs().iter().any(|operand| operand.role == Role::InOut) {
         setups.push(Setup { calls: IN_A_ROW, ..Setup::PLAIN });
     }
@@ -49,7 +49,7 @@ pub(crate) fn setups(of: &Outline<'_>) -> Vec<Setup> {
     setups.push(at(Placement::PageCrossing, 3));
     let operands = of.signature.operands();
     let element = operands.iter().map(|operand| operand.dtype.size()).max().unwrap_or(1);
-    // Large cases take a few offsets each; over the portfolio all are met.
+    // A large case tries a few offsets; the portfolio as a whole covers all of them.
     let step = if of.op.work(of.case).flops > 1_000_000 { 5 } else { 1 };
     let shifts = (1..64 / element).step_by(step).map(|n| n * element);
     setups.extend(shifts.map(|bytes| at(Placement::Shifted(bytes), bytes % 3)));

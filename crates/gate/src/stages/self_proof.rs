@@ -6,9 +6,9 @@ use proofmark_schema::proof::Refusal;
 use proofmark_schema::{DType, Outcome};
 use proofmark_tensor::{mix, round_to};
 
-/// Inputs that are tried before a limit is called too loose. A sum of many terms of both signs can
-/// come out near 0, where no part of it is more than its rounding; an op that has only one such
-/// result has no larger one to plant an error in.
+/// Number of inputs that are tried before a limit is called too loose. A sum of many terms of both
+/// signs can come out near 0, where no part of it exceeds its rounding error. An op that has only
+/// one such result has no larger one to plant an error in.
 const ATTEMPTS: u64 = 8;
 
 /// What is known of an output that an error is planted in.
@@ -105,9 +105,9 @@ fn plant_all(
     Ok(Ok(planted))
 }
 
-/// The part of a result that counts as material: a two-thousandth (a twentieth of 16 bits), and
-/// beyond some 270,000 terms of both signs what right sums in this unit lose of theirs. It is no
-/// matter of the op's scale or limits, so that one too loose is found out.
+/// The part of a result that counts as material: a two-thousandth (a twentieth for 16-bit types).
+/// Beyond some 270,000 terms of both signs it is what right sums in this unit lose. It does not
+/// depend on the op's scale or limits, so that one that is too loose is found.
 fn material(dtype: DType, unit: f64, terms: f64) -> f64 {
     let usual: f64 = if dtype.unit() > 1e-4 { 0.05 } else { 5e-4 };
     usual.max((16.0 * unit * terms.sqrt()).min(0.05))

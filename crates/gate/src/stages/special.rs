@@ -12,8 +12,8 @@ use proofmark_tensor::{mix, round_to};
 /// and its unrolled neighbours.
 const LANES: usize = 40;
 
-/// Of the plants of a large case, each so-manieth is made: operands of 16 million elements are
-/// written anew for every one.
+/// For a large case only every n-th plant is tested, where n is this stride: every plant writes
+/// operands of 16 million elements anew.
 const SAMPLED_STRIDE: usize = 5;
 
 pub(crate) fn run(exam: &mut Examination<'_>) -> Result<(), Box<Refusal>> {
@@ -59,8 +59,8 @@ pub(crate) struct Plant {
     value: f64,
 }
 
-/// Every value at a few positions drawn from the seed, the last among them, and NaN at each lane
-/// of a row where the case is cheap enough; of a large case, a few of them.
+/// Every value at a few positions drawn from the seed, the last among them, and NaN at each lane of
+/// a row where the case is cheap enough. A large case gets only a few of these plants.
 pub(crate) fn plants(of: &Outline<'_>, specials: &Specials) -> Vec<Plant> {
     let mut plants = Vec::new();
     let is_cheap = of.op.work(of.case).flops < 200_000 && !of.is_sampled();
@@ -85,7 +85,7 @@ pub(crate) fn plants(of: &Outline<'_>, specials: &Specials) -> Vec<Plant> {
             plants.extend(lanes.map(|position| Plant { operand, position, value: f64::NAN }));
         }
     }
-    // What special values do was seen on the whole portfolio; here only where they do it is new.
+    // The portfolio has shown what special values do; a large case adds only new positions.
     let stride = if of.is_sampled() { SAMPLED_STRIDE } else { 1 };
     plants.into_iter().step_by(stride).collect()
 }

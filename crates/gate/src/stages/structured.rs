@@ -14,8 +14,8 @@ pub(crate) fn run(exam: &mut Examination<'_>) -> Result<(), Box<Refusal>> {
     Ok(())
 }
 
-/// Of how many fillings one is taken. A large case takes every third; the portfolio's small cases
-/// have met them all.
+/// The step through the list of fillings. A large case takes every third filling; the small cases
+/// of the portfolio have covered all of them.
 pub(crate) fn step(of: &Outline<'_>) -> usize {
     if of.is_sampled() { 3 } else { 1 }
 }

@@ -1,4 +1,5 @@
-//! May this machine be trusted with a measurement today? One function a check, one list.
+//! Checks whether this machine can be trusted with a measurement today: one function for each
+//! check, one list.
 
 mod kernel;
 mod processor;

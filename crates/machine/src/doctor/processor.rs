@@ -1,4 +1,4 @@
-//! Checks of the processor: how many, which instructions, who emulates it.
+//! Checks of the processor: how many there are, which instructions they have, what emulates them.
 
 use super::Check;
 use crate::kernel_text::read;

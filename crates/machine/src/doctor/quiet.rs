@@ -16,7 +16,7 @@ const HINT: &str = "end other programs, or wait; `top` shows them";
 pub(super) fn load() -> Check {
     let (average, cpus) = (crate::load().average, facts::cpus().len());
     let detail = format!("load average {average:.2} on {cpus} processors");
-    // Noise costs trials, not truth: a busy machine is never unfit.
+    // A busy machine is never unfit: noise costs more trials but does not falsify results.
     if average > cpus as f64 {
         Check::warning("load", format!("{detail}: more work than processors"), HINT)
     } else if average > 0.5 * cpus as f64 {

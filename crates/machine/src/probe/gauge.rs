@@ -7,9 +7,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 /// What a window lasts: far above the clock's step and a region's start, far below the time
 /// between two interruptions.
 const WINDOW_SECONDS: f64 = 1e-3;
-/// Windows of a turn. The one before them is not counted: it wakes threads and units.
+/// Windows of a turn. The warm-up window before them is not counted: it wakes threads and units.
 const WINDOWS: usize = 4;
-/// Most units of a window, where nothing takes any time.
+/// Greatest number of units of a window, for work that takes no time.
 const MOST: u64 = 1 << 40;
 
 /// One rate and its windows.
@@ -52,7 +52,7 @@ impl<'a> Gauge<'a> {
         let rates: Vec<f64> = (0..WINDOWS).map(|_| self.window(pool, self.size)).collect();
         let best = rates.iter().copied().fold(0.0, f64::max);
         self.rates.extend(rates);
-        // What interrupted the growth of the window made it too short.
+        // An interruption while the window grew has made it too short.
         if self.seconds(self.size, best) < WINDOW_SECONDS / 2.0 {
             self.size = (self.size * 2).min(MOST);
         }
@@ -84,15 +84,15 @@ impl<'a> Gauge<'a> {
         (size * self.threads as u64) as f64 / rate
     }
 
-    /// Starts all threads together and adds up their rates. Each times itself, so that the wait
-    /// for the last is nobody's.
+    /// Starts all threads together and adds up their rates. Each thread times itself, so that no
+    /// rate includes the wait for the last thread.
     fn window(&self, pool: &Pool, size: u64) -> f64 {
         let spent: Vec<AtomicU64> = (0..self.threads).map(|_| AtomicU64::new(0)).collect();
         pool.run(self.threads, &|thread| {
             let seconds = seconds_of(|| (self.work)(thread, size));
             spent[thread].store(seconds.to_bits(), Ordering::Relaxed);
         });
-        // The clock's step bounds what can be told apart from nothing.
+        // Times below the clock's step cannot be told apart from 0.
         let rate =
             |seconds: AtomicU64| size as f64 / f64::from_bits(seconds.into_inner()).max(1e-9);
         spent.into_iter().map(rate).sum()

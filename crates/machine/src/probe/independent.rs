@@ -1,5 +1,5 @@
-//! The probe against loops that share nothing with it: intrinsics instead of `asm!`, other chains,
-//! another clockwork around them.
+//! Compares the probe with loops that share nothing with it: intrinsics instead of `asm!`, other
+//! chains, other timing code around them.
 
 use super::memory::{Caches, Ground};
 use super::{CLEAN, Peak, compute_gauge, operations};
@@ -12,7 +12,7 @@ use std::hint::black_box;
 
 /// Turns of both, in alternation, between two looks.
 const TURNS: usize = 50;
-/// Looks. A machine may be busy for a while; a wrong count never comes right.
+/// Number of looks. A machine may be busy for a while, but a wrong count never becomes right.
 const LOOKS: usize = 6;
 const MARGIN: f64 = 0.05;
 /// Pieces of memory that a loop through it is tried in.
@@ -144,7 +144,7 @@ fn the_limit_of_tiles_is_that_of_numbers_and_not_of_zeros() {
         std::array::from_fn(|i| 0x3f80 | proofmark_tensor::mix(0, i as u64, 0) as u16 & 0x807f);
     agree(unit.name(), gauge, operations(peak), |size| tiles(&numbers, size)).unwrap();
     let mut rates = [const { Vec::new() }; 2];
-    // In turns of a good while: the clock takes its time to follow what is multiplied.
+    // Turns are long, because the clock takes a while to follow what is multiplied.
     for turn in 0..10 * 2 {
         let rows = [&numbers, &[0; 512]][turn % 2];
         for window in 0..1000 {
@@ -183,8 +183,9 @@ fn the_limit_of_the_second_cache_is_that_of_an_independent_loop() {
     if Peak::of(Unit::F32Avx512).is_none() {
         return;
     }
-    // Both in the same memory: other pages fit the cache better or worse. Of some a physically
-    // indexed cache holds less than it has room for, and what is read first then matters.
+    // Both loops use the same memory, because other pages fit the cache better or worse. A
+    // physically indexed cache holds less of some pages than it has room for, and what is read
+    // first then matters.
     let told: Vec<String> = (0..GROUNDS).map_while(|_| agree_on_new_ground().err()).collect();
     assert!(told.len() < GROUNDS, "{told:?}");
 }

@@ -91,7 +91,7 @@ impl Ground {
         // Each thread writes its own part first, which places it near its processor.
         pool.run(parts, &|part| {
             let part = split(bytes / size_of::<f32>(), parts, part, HUGE / size_of::<f32>());
-            // SAFETY: parts are disjoint, and nobody else holds the memory yet.
+            // SAFETY: parts are disjoint, and nothing else holds the memory yet.
             unsafe { ground.part(part.start * size_of::<f32>(), part.len()) }.fill(1.0);
         });
         ground
@@ -100,7 +100,7 @@ impl Ground {
     /// `count` elements from byte `at` on.
     ///
     /// # Safety
-    /// Nobody else holds them meanwhile.
+    /// Nothing else holds them meanwhile.
     #[expect(clippy::mut_from_ref, reason = "threads hold disjoint parts, as the caller promises")]
     pub(super) unsafe fn part(&self, at: usize, count: usize) -> &mut [f32] {
         assert!(at.is_multiple_of(64) && at + count * size_of::<f32>() <= self.bytes);

@@ -1,9 +1,9 @@
 //! Probes of what the machine can do at best.
 //!
 //! Everything asked for is gauged in turn, a few milliseconds each, round after round: a slow
-//! minute of the machine hits all gauges alike. A limit is what clean milliseconds give (the
-//! 99th percentile of arithmetic; the 95th of memory, whose caches may by chance hold more than
-//! they should), a median what the usual one does.
+//! minute of the machine hits all gauges alike. A limit is what clean milliseconds give (the 99th
+//! percentile of arithmetic; the 95th of memory, whose caches may by chance hold more than they
+//! should). A median is what the usual millisecond gives.
 
 mod gauge;
 #[cfg(all(test, target_arch = "x86_64"))]
@@ -27,7 +27,7 @@ use proofmark_tensor::Pool;
 
 /// Share of windows below the limit of arithmetic.
 const CLEAN: f64 = 0.99;
-/// Share of windows below the limit of memory; one minus it, of times.
+/// Share of windows below the limit of memory; for times, the share above it.
 const FAIRLY_CLEAN: f64 = 0.95;
 
 /// What to probe.

@@ -6,8 +6,8 @@ use proofmark_schema::record::{Bound, Limits};
 use proofmark_schema::{DType, Isa, Work};
 use std::sync::{Mutex, PoisonError};
 
-/// What a call of one thread costs whoever makes it: a shape is checked, a path is chosen.
-/// The least that any kernel here takes, `add` of one element by `scalar`, is about this long.
+/// Overhead of a call on one thread, whatever the kernel: it checks a shape and chooses a path. The
+/// shortest call of any kernel here, `add` of one element by `scalar`, takes about this long.
 const CALL_NS: f64 = 50.0;
 /// Turns of a gauge in a short probe.
 const SHORT: Effort = Effort::Turns(5);
@@ -27,8 +27,8 @@ pub struct Demand {
     pub working_set: Option<u64>,
 }
 
-/// The limits of the machine that runs are held to: those of a saved probe, completed by short
-/// ones where it has none.
+/// The machine's limits, which runs are compared with: those of a saved probe, completed by short
+/// probes where it has none.
 pub struct Ceilings {
     probe: Mutex<Probe>,
     caches: Caches,

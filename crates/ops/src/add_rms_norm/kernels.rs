@@ -1,6 +1,6 @@
 //! The kernels of the normalised sum: each row is summed, then normalised (see `Rms`).
 //!
-//! The sum is written rounded and read back from the first-level cache, which is the definition.
+//! The sum is written rounded and read back from L1, which is the definition.
 //! Traffic: two rows read, two written; memory is the limit.
 
 use super::definition::AddRmsNorm;

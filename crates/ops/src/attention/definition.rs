@@ -97,7 +97,7 @@ impl Problem {
 
     /// Pairs of a query of a head and a key that it sees.
     pub(crate) fn seen(&self) -> usize {
-        // Of the first `ends` positions each sees itself and those before it, up to so many.
+        // Each of the first `ends` positions sees itself and those before it, up to so many.
         let up_to = |ends: usize, most: usize| {
             let (ends, rising) = (ends as u128, ends.min(most) as u128);
             rising * (rising + 1) / 2 + (ends - rising) * most as u128

@@ -108,8 +108,8 @@ fn wanted_rows(problem: &Problem) -> Vec<usize> {
     (0..problem.rows()).rev().step_by(step).collect()
 }
 
-/// The wanted rows with the truth about each. Laws hold for every contract: in 16 bits scales
-/// have what is forgiven to those that round the weights.
+/// The wanted rows with the truth about each. Laws hold for every contract, so in 16 bits the
+/// scales include what is forgiven to kernels that round the weights.
 fn truths(case: &Case, run: Observed<'_>) -> (Vec<usize>, Truth) {
     let problem = Problem::of(case);
     let rows = wanted_rows(&problem);

@@ -77,7 +77,7 @@ pub enum Mask {
     None,
     /// Those up to its own position.
     Causal,
-    /// The last so many of those up to its own position.
+    /// The last of those up to its own position; the number says how many.
     Window(usize),
 }
 

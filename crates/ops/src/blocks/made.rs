@@ -23,7 +23,7 @@ pub(crate) struct Made {
     pub(crate) cancels: fn(&Case) -> bool,
     /// Whether it does a case on a path.
     pub(crate) supports: fn(&Case, Isa) -> Result<(), Unsupported>,
-    /// Bytes of scratch memory, for so many threads.
+    /// Bytes of scratch memory, for a number of threads.
     pub(crate) workspace: fn(&Case, Isa, usize) -> usize,
     /// Bytes of what is made once for many calls.
     pub(crate) prepared: fn(&Case, Isa) -> usize,

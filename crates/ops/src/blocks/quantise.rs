@@ -20,8 +20,8 @@ impl Step {
     /// Elements are their own codes.
     pub(crate) const UNIT: Step = Step { scale: 1.0, inverse: 1.0, zero: 0.0, is_void: false };
 
-    /// The step of a group of this range, divided into so many steps: void where the inverse
-    /// overflows, and with a scale that is NaN where the range is not finite.
+    /// The step of a group whose range is divided into `steps` steps. It is void where the inverse
+    /// overflows, and its scale is NaN where the range is not finite.
     #[inline(always)]
     pub(crate) fn symmetric(range: f32, steps: f32) -> Step {
         let void = Step { scale: 0.0, inverse: 0.0, zero: 0.0, is_void: true };

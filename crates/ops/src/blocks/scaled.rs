@@ -4,7 +4,7 @@
 //! Vectors run along the terms, which both operands hold densely. A tile of sums stays in
 //! registers over all terms and is added up across lanes at the end, so the order of summation
 //! depends on the number of terms and lanes only. The rows of a tile that are more bytes stay in
-//! the first cache while a block of the other operand passes them.
+//! L1 while a block of the other operand passes them.
 
 use crate::blocks::row::cut;
 use crate::blocks::stored::Stored;

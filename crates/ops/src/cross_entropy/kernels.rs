@@ -1,6 +1,6 @@
 //! The kernels of cross entropy: largest, exponentials with their sum, one logarithm a row.
 //!
-//! Two passes over each row, the second from the second cache (up to 400,000 f32); nothing is
+//! Two passes over each row, the second from L2 (up to 400,000 f32); nothing is
 //! stored but a number a row, in the workspace where the mean is wanted, which is then taken in
 //! order in f64: no thread count changes a bit. 1 exponential and 3 flops an element; memory is
 //! the limit, then the exponential. Threads share rows, so one row stays on one thread.
@@ -53,7 +53,7 @@ pub(super) static PARALLEL: Made = Made {
 #[derive(Clone, Copy)]
 enum Way {
     Scalar,
-    /// With so many threads.
+    /// Runs on the given number of threads.
     Vectors(usize),
 }
 

@@ -212,7 +212,7 @@ impl Slip for Negated {
 struct Clamped;
 impl Slip for Clamped {
     fn finish(loss: f32) -> f32 {
-        // As one has it who adds a small number to the probability before its logarithm.
+        // The slip: a small number is added to the probability before its logarithm.
         -((-loss).exp() + 1e-7).ln()
     }
 }

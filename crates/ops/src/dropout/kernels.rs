@@ -1,11 +1,11 @@
 //! The kernels of dropout: random words into a small buffer, then product and mask.
 //!
-//! Idea: a vector has one Philox block a lane, its four words in four vectors. `LANES / 4` such
-//! sets are made of blocks so chosen that a square turned over is words in the order of elements.
-//! The buffer is read at the offset that the row has to its first block, so that rows may begin
-//! anywhere. One read and one write of an element, 10 rounds for four of them: about 2 integer
-//! operations a lane and element; memory is the limit, then the multiplications. The scalar kernel
-//! makes a block for each element and takes one word.
+//! Idea: each lane of a vector computes one Philox block, whose four words are in four vectors.
+//! `LANES / 4` such sets are computed from blocks chosen so that their transposed square holds
+//! words in the order of elements. The buffer is read at the offset that the row has to its first
+//! block, so that rows may begin anywhere. One read and one write of an element, 10 rounds for four
+//! of them: about 2 integer operations a lane and element; memory is the limit, then the
+//! multiplications. The scalar kernel computes a block for each element and takes one word.
 
 use super::definition::Rule;
 use crate::blocks::made::{Made, typed};
@@ -62,7 +62,7 @@ fn in_vectors<T: Stored>(call: &mut Call<'_>, threads: usize) -> Result<(), Kern
     let rule = Rule::of(call.case);
     let (x, mut y) = (call.inputs[0].rows::<T>()?, call.outputs[0].rows_mut::<T>()?);
     let (length, cols) = (x.rows() * x.cols(), x.cols());
-    // Without gaps elements are rows of one, which are shared anywhere.
+    // Without gaps, elements are rows of one element, so threads may split them anywhere.
     let is_flat = x.as_slice().is_some() && y.as_slice().is_some();
     let (x, y) = match is_flat {
         true => {
@@ -196,8 +196,8 @@ fn apply<S: Simd, T: Stored>(simd: S, rule: &Rule, x: &[T], words: &[f32], y: &m
     }
 }
 
-/// All bits of a lane set where its unsigned word is at least the threshold: where nothing is
-/// borrowed to take the one from the other.
+/// Sets all bits of a lane where its unsigned word is at least the threshold: where subtracting the
+/// threshold from the word needs no borrow.
 #[inline(always)]
 fn at_least<S: Simd>(simd: S, word: S::I, threshold: u64) -> S::I {
     let ones = simd.int_splat(-1);

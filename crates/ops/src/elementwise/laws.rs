@@ -91,7 +91,8 @@ fn vanishes(
     let limit = op.limits(case).q_max * DType::F32.unit();
     for (i, &x) in before.inputs.of(0).iter().enumerate() {
         let (y, mirrored) = (before.outputs[0][i], after.outputs[0][i]);
-        // Whoever promises no more than the textbook's formula obeys the law as well.
+        // A contender that promises only the accuracy of the textbook formula obeys the law as
+        // well.
         let scales = truths.iter().map(|truth| truth.scale[i] + truth.forgiven[i]).sum::<f64>();
         let room = case.dtype.ulp(y) + case.dtype.ulp(mirrored) + limit * scales;
         let error = residue(x, y, mirrored).abs();

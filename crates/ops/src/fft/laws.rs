@@ -8,11 +8,11 @@ use std::f64::consts::TAU;
 /// Errors of two runs, in units of the norm and a stage.
 const ROOM: f64 = 32.0;
 
-/// What numbers of a run may be off: the norm of one transform's input, times stages.
+/// How far numbers of a run may be off: the norm of one transform's input, times stages.
 fn room(problem: &Problem, x: &[f64]) -> f64 {
     let squares: f64 = x.iter().map(|x| x * x).sum();
     let stages = 1.0 + (problem.points() as f64).log2();
-    // Of half a spectrum the other half counts too.
+    // Half a spectrum also stands for its other half.
     ROOM * DType::F32.unit() * stages * problem.scale() * (2.0 * squares).sqrt()
 }
 
@@ -75,7 +75,7 @@ pub(super) const LAWS: &[Law] = &[
             let [floats, _] = problem.batch_floats();
             let count = inputs.of(0).len() / floats;
             let start = seed as usize % count.max(1) * floats;
-            // Of half a spectrum the first imaginary part is not read.
+            // The first imaginary part of half a spectrum is not read.
             let at = if problem.kind == Kind::FromReal { seed as usize % floats } else { 0 };
             inputs.tensors[0].iter_mut().skip(start + at).take(1).for_each(|x| *x = f64::NAN);
             count > 0
@@ -105,7 +105,7 @@ fn shifted(case: &Case, before: Observed<'_>, after: Observed<'_>) -> Result<(),
     let sign = if problem.is_inverse { 1.0 } else { -1.0 };
     let floats = problem.batch_floats()[0];
     let (old, new) = (before.outputs[0].as_chunks::<2>().0, after.outputs[0].as_chunks::<2>().0);
-    // Once for each transform, which may have millions of points.
+    // Computed once for each transform, which may have millions of points.
     let rooms: Vec<f64> = after.inputs.of(0).chunks(floats).map(|x| room(&problem, x)).collect();
     for (i, ([re, im], got)) in old.iter().zip(new).enumerate() {
         let room = rooms[2 * i / floats];

@@ -1,9 +1,9 @@
 //! The kernels of layer normalisation: mean, mean square of the differences from it, result.
 //!
-//! Three passes over each row, which is in the first-level cache after the first (up to 8192
-//! f32), so that rows far from zero lose no digits, as they do where the variance is made of the
-//! mean square. Traffic x and y once and the weights from cache: 8 bytes an f32 element, 8 flops;
-//! memory is the limit. Registers: 4 accumulators in the passes that sum.
+//! Three passes over each row, which is in L1 after the first (up to 8192 f32). Rows far from zero
+//! lose no digits, as they would if the variance were computed from the mean square. Traffic x and
+//! y once and the weights from cache: 8 bytes an f32 element, 8 flops; memory is the limit.
+//! Registers: 4 accumulators in the passes that sum.
 
 use super::definition::{LayerNorm, Problem};
 use crate::blocks::row::{self, Part, RowOp, vectors};

@@ -121,8 +121,8 @@ impl Op for LayerNormGrad {
             case.attr("eps", AttrValue::Real(eps))
         };
         let mut cases = edge_cases(self.name(), dtype);
-        // Of one element all is 0 but dbeta, of two dx is what eps leaves of it: nothing that a
-        // test could trust.
+        // With one element everything but dbeta is 0; with two, dx is only what eps leaves of it.
+        // No test could trust either.
         cases.retain(|case| Problem::of(case).length > 2);
         cases.extend([
             case(2, 2, 128, 1e-3),

@@ -1,6 +1,6 @@
 //! The kernels of layer normalisation's gradient: mean, variance, two sums, result.
 //!
-//! Four passes over each row, which with dy is in the first cache after the first (up to 4096 f32
+//! Four passes over each row, which with dy is in L1 after the first (up to 4096 f32
 //! of each); the last also adds to the sums of dgamma and dbeta. These are kept for pieces of
 //! [`TALL`] rows, whatever the number of threads, and joined in order at the end: no thread count
 //! changes a bit. Traffic x, dy and dx once, 12 bytes an f32 element, and a sixteenth of that for
@@ -57,12 +57,12 @@ fn workspace(case: &Case) -> usize {
     pieces(rows) * 2 * length * size_of::<f32>()
 }
 
-/// Pieces of so many rows; one without rows has the sums of none.
+/// Pieces of this many rows; without rows there is one piece, whose sums are 0.
 fn pieces(rows: usize) -> usize {
     rows.div_ceil(TALL).max(1)
 }
 
-/// In vectors on so many threads, or one element at a time.
+/// In vectors on this many threads, or one element at a time.
 fn run<T: Stored>(call: &mut Call<'_>, threads: Option<usize>) -> Result<(), KernelError> {
     let Problem { rows, length, eps } = Problem::of(call.case);
     let (x, dy) = (call.inputs[0].rows::<T>()?, call.inputs[2].rows::<T>()?);

@@ -42,7 +42,7 @@ trait Slip {
         dy * gamma
     }
 
-    /// The mean of a that is taken off.
+    /// The mean of a that is subtracted.
     fn straight(row: &Row) -> f32 {
         mean(row.a.iter().copied())
     }

@@ -7,7 +7,7 @@ use super::{Input, Output};
 use proofmark_contract::{Entry, Kernel};
 use proofmark_schema::{AttrValue, Case, DType, Isa};
 
-/// Axes that an op has at the most, and attributes.
+/// The most axes that an op has, and the most attributes.
 const MOST: usize = 8;
 
 /// The value of an attribute.

@@ -3,7 +3,7 @@
 
 use proofmark_contract::{Truth, Want};
 
-/// The truth about the wanted elements of so many rows of so many elements.
+/// The truth about the wanted elements of this many rows of this many elements.
 ///
 /// The scale is `|x−m| + ln Σ + Σp|x−m| + 4 + g(d)` with `g(n) = 1 + √n/4`: the two differences are
 /// rounded, and the relative error of the sum is an absolute one of its logarithm: that of the

@@ -256,7 +256,7 @@ impl<T: Stored> Options<'_, T> {
     }
 }
 
-/// A request for products of so many rows in all with right operands of `k × n`.
+/// A request for products of this many rows in all with right operands of `k × n`.
 fn request<T: Stored, U: Stored>(
     options: &Options<'_, T>,
     rows: usize,

@@ -112,7 +112,7 @@ impl Op for Mse {
         let case = |(b, s, d)| Case::new("mse", dtype).axis("b", b).axis("s", s).axis("d", d);
         let sum = |case: Case| case.attr("reduction", AttrValue::Word("sum".to_owned()));
         let mut cases = edge_cases(self.name(), dtype);
-        // The mean of nothing is seen by no test: everything is NaN.
+        // No test can judge the mean of no elements, because every result is NaN.
         cases.retain(|case| Shape::of(case).elements() > 0);
         cases.push(case((1, 1, 20_011)));
         let sums = [(1, 1, 1), (2, 3, 17), (1, 5, 64), (1, 3, 129), (2, 2, 4097), (1, 3, 0)];

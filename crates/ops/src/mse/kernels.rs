@@ -17,12 +17,12 @@ use proofmark_simd::{Body, Simd, dispatch};
 use proofmark_tensor::{Rows, RowsMut, split};
 use std::ops::Range;
 
-/// Elements of a piece: with one lane its chains have 512 terms, and the pieces' sums are next to
-/// nothing.
+/// Elements of a piece: with one lane its chains have 512 terms, and the cost of adding the pieces'
+/// sums is negligible.
 const PIECE: usize = 2048;
 
 /// Elements that keep a thread busy for about as long as the pool's hand-over takes (1.2 µs), if
-/// they come from the second cache or beyond.
+/// they come from L2 or beyond.
 const GRAIN: usize = 8192;
 
 /// Terms of the scalar kernel's shorter sums.

@@ -27,9 +27,9 @@ pub(super) struct Reduction {
     pub(super) is_exact: bool,
     /// The truth about one output.
     pub(super) truth: oracle::Formula,
-    /// Whether every right kernel is exact on integers, for so many terms.
+    /// Whether every right kernel is exact on integers, for this many terms.
     pub(super) exact_on_ints: fn(usize) -> bool,
-    /// The largest number that x may hold, for so many terms.
+    /// The largest number that x may hold, for this many terms.
     pub(super) largest: fn(DType, usize) -> f64,
     /// Where the formula has its own dangers.
     pub(super) fills: &'static [Fill],

@@ -32,7 +32,7 @@ pub(super) trait Member<const K: usize>: Send + Sync + 'static {
         first: usize,
     ) -> [S::F; K];
 
-    /// The partial result of two runs of so many terms, one after the other.
+    /// The partial result of two runs of the given lengths, one after the other.
     fn join(a: ([f32; K], usize), b: ([f32; K], usize)) -> [f32; K];
 
     /// The result of all terms.

@@ -8,19 +8,19 @@ use proofmark_tensor::mix;
 /// The least f32 over its unit roundoff.
 const UNDERFLOW: f64 = 1.0 / (1u128 << 125) as f64;
 
-/// Disturbances that are followed through the steps, each with signs of its own: all alike, in
-/// turns from step to step, and drawn by lot.
+/// Error patterns that are followed through the steps, each with its own signs: all equal,
+/// alternating from step to step, and drawn at random.
 const DISTURBANCES: usize = 16;
 
-/// How many of them are not drawn by lot.
+/// How many of them are not drawn at random.
 const ALIKE: usize = 2;
 
 /// A value, the scale of the error made in this step, and what became of earlier steps' errors.
 ///
 /// Worst cases of earlier steps must not be added up: each step would multiply them by Σ|w|, which
 /// is √h/2 where weights are as large as they are initialised, and after ten steps any output would
-/// pass. Their signs decide; so errors with given signs go through the very derivatives of the
-/// steps (Monte Carlo arithmetic: Parker, 1997, to first order).
+/// pass. The signs of the errors decide, so errors with given signs are propagated through the
+/// exact derivatives of the steps (Monte Carlo arithmetic: Parker, 1997, to first order).
 #[derive(Clone, Copy, Default)]
 struct Known {
     value: f64,
@@ -49,7 +49,7 @@ impl Known {
         Known { value, fresh, handed_on }
     }
 
-    /// One less it.
+    /// One minus the value.
     fn complement(self) -> Known {
         let handed_on = self.handed_on.map(|error| -error);
         Known { value: 1.0 - self.value, fresh: self.fresh + 1.0, handed_on }
@@ -57,7 +57,8 @@ impl Known {
 
     /// A function of it with this slope there, within 2 units in the last place.
     fn through(self, value: f64, slope: f64) -> Known {
-        // Where a function is flat, no error of its argument comes through, be it infinite.
+        // Where a function is flat, it passes on no error of its argument, not even an infinite
+        // one.
         let comes = |error: f64| if slope == 0.0 { 0.0 } else { slope * error };
         let fresh = comes(self.fresh) + 4.0 * value.abs() + UNDERFLOW;
         let handed_on = self.handed_on.map(|error| comes(f64::from(error)) as f32);
@@ -74,7 +75,7 @@ impl Known {
         self.through(value, 1.0 - value * value)
     }
 
-    /// The scale of its error: that of its own step, and three deviations of what lots became.
+    /// The scale of its error: that of its own step, and three deviations of the random patterns.
     fn scale(self) -> f64 {
         let (alike, drawn) = self.handed_on.split_at(ALIKE);
         let squares = drawn.iter().map(|&error| f64::from(error).powi(2)).sum::<f64>();
@@ -82,7 +83,7 @@ impl Known {
         self.fresh + f64::from(alike) + 3.0 * (squares / drawn.len() as f64).sqrt()
     }
 
-    /// As the next step takes it: its own errors join those handed on, by the lot of its place.
+    /// The value as the next step takes it: its own errors join those handed on, with drawn signs.
     fn kept(self, step: usize, unit: usize) -> Known {
         let (lot, fresh) = (mix(0, step as u64, unit as u64), self.fresh as f32);
         let handed_on = std::array::from_fn(|k| {
@@ -186,7 +187,7 @@ impl State {
 
 /// Σ w·x and a bias, of values without errors.
 fn product(weights: &[f64], x: &[f64], bias: f64) -> Known {
-    // Partial sums side by side: one after another each addition would wait for the last.
+    // Several partial sums are kept, because in one chain each addition would wait for the last.
     let mut sums = [[0.0; 2]; 8];
     for (weights, x) in weights.chunks(8).zip(x.chunks(8)) {
         for ([value, scale], (weight, x)) in sums.iter_mut().zip(weights.iter().zip(x)) {

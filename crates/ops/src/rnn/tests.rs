@@ -47,7 +47,7 @@ fn thread_counts_do_not_change_a_bit() {
     trial::threads_change_nothing(&GRU, "gru:f32[t=3,b=19,i=5,h=70]");
 }
 
-/// The mean scale of the error of `hn` after so many steps of 96 units, and the mean of |hn|.
+/// The mean scale of the error of `hn` after this many steps of 96 units, and the mean of |hn|.
 fn after(entry: &Entry, steps: usize) -> (f64, f64) {
     let op = entry.op;
     let case = format!("{}:f32[t={steps},b=1,i=32,h=96]", op.name()).parse().unwrap();

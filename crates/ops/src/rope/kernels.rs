@@ -2,7 +2,7 @@
 //!
 //! In vectors, a head is widened into scratch memory, which frees its place for the result, and
 //! turned from there; neighbours are swapped in scratch memory too, for vectors have no shuffle.
-//! Exact angles are made once for each position a thread meets: whole turns are taken off in f64,
+//! Exact angles are made once for each position a thread meets: whole turns are removed in f64,
 //! sine and cosine in f32. 3 flops an element; memory is the limit, and the angles where there
 //! are few heads.
 
@@ -154,8 +154,9 @@ impl<'a, T: Stored> Source<'a, T> {
 fn frequency(problem: &Problem, pair: usize) -> f64 {
     let plain = problem.theta.powf(-((2 * pair) as f64) / problem.part as f64);
     let stretched = plain / problem.factor;
-    // Wavelengths in positions: those a model has seen whole at least four times are kept, those
-    // it has seen less than once stretched, what lies between in proportion.
+    // Wavelengths in positions: those that a model has seen whole at least four times are kept,
+    // those that it has seen less than once are stretched, and those between are stretched in
+    // proportion.
     let seen = 8192.0 / (TAU / plain);
     match problem.scaling {
         Scaling::None => plain,

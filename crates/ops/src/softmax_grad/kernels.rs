@@ -1,6 +1,6 @@
 //! The kernels of softmax's gradient: the product of y and dy, then difference and product.
 //!
-//! Two passes over each row, the second from the first cache (up to 4096 f32 of each). Traffic y,
+//! Two passes over each row, the second from L1 (up to 4096 f32 of each). Traffic y,
 //! dy and dx once: 12 bytes an f32 element, 4 flops; memory is the limit. Registers: 4
 //! accumulators in the pass that sums.
 

@@ -25,9 +25,9 @@ struct Entry {
 struct Steps {
     /// Whether an entry counts; rows in all.
     takes: fn(Entry, usize) -> bool,
-    /// Which row of x is read, of so many.
+    /// Which row of x is read, given their number.
     x: fn(Entry, usize) -> usize,
-    /// The row that an entry is added to, of so many.
+    /// The row that an entry is added to, given the number of rows.
     to: fn(Entry, usize) -> usize,
     /// The product.
     term: fn(f32, f32) -> f32,
@@ -35,7 +35,7 @@ struct Steps {
     add: fn(f32, f32) -> f32,
     /// What is written of a sum.
     round: fn(f32) -> f32,
-    /// Whether a row of so many entries is written.
+    /// Whether a row of this many entries is written.
     writes: fn(usize, usize, usize) -> bool,
 }
 

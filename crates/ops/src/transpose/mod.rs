@@ -1,4 +1,4 @@
-//! Matrices turned over: rows become columns, bit by bit.
+//! Transposed matrices: rows become columns, bit by bit.
 //!
 //! ```text
 //! y[b,j,i] = x[b,i,j]

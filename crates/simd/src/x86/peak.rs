@@ -1,9 +1,10 @@
-//! Loops in registers alone, one for each unit: nothing but the unit's own rate can hold them.
+//! Loops that use registers only, one for each unit, so that only the unit's throughput limits
+//! them.
 //!
-//! Written in `asm!`, so that no compiler folds a chain, splits a register or spills one, and so
-//! that units without stable intrinsics are there too. Every factor is one and every sum starts
-//! at zero: afterwards the sums hold the number of multiply-adds, which is how they are counted
-//! and how a test counts them again.
+//! They are written in `asm!`, so that the compiler cannot fold a chain, split a register or spill
+//! one, and so that units without stable intrinsics are covered too. Every factor is one and every
+//! sum starts at zero. The sums therefore end as the number of multiply-adds, which is how they are
+//! counted and how a test counts them again.
 
 use super::tile::{self, Product, WHOLE};
 use core::arch::asm;
@@ -14,7 +15,7 @@ use proofmark_schema::probe::Unit;
 const CHAINS: u64 = 12;
 /// Sums of a tile loop: a product takes 52 cycles and one can start every 16.
 const TILES: u64 = 6;
-/// Times that every chain is taken on in one step of a loop, so that its branch costs nothing.
+/// How often one step of a loop extends every chain, so that its branch costs nothing.
 const UNROLL: u64 = 2;
 /// Multiplications of a step of [`clock_chain`].
 const LINKS: u64 = 24;
@@ -60,7 +61,7 @@ macro_rules! tiles {
     };
 }
 
-/// A loop over vectors: `$move` moves a register, `$step` takes each sum on by one.
+/// A loop over vectors: `$move` moves a register, `$step` advances each sum by one product.
 macro_rules! vector_loop {
     ($steps:ident, $sums:ident, $ones:ident, $move:literal, $register:literal, $end:literal,
      $($step:expr),+) => {{

@@ -155,7 +155,7 @@ pub fn reset() {
     }
 }
 
-/// Asks the kernel to let this process use AMX tile data; false where that cannot be had.
+/// Asks the kernel to let this process use AMX tile data; false where it is not granted.
 pub fn request_amx() -> bool {
     abilities().amx && permit_tile_data()
 }

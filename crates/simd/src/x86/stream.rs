@@ -1,5 +1,5 @@
-//! The loops of [`crate::stream`] on wide vectors, in `asm!`: a compiler would turn copies into
-//! calls and drop reads that nobody uses.
+//! The loops of [`crate::stream`] on wide vectors. They are written in `asm!`, because a compiler
+//! would turn copies into calls and drop reads whose values are unused.
 
 use crate::stream::BLOCK;
 use core::arch::asm;
@@ -10,7 +10,7 @@ use proofmark_schema::probe::Traffic;
 /// The factor of triads, and what is written.
 static VALUES: [f32; 2] = [0.5, 1.0];
 
-/// So many times over so many blocks, from the front.
+/// The arrays of a walk: `times` passes over their first `count` blocks.
 struct Walk {
     a: *const f32,
     b: *const f32,
@@ -45,7 +45,7 @@ pub(crate) fn walk(traffic: Traffic, a: &[f32], b: &[f32], to: &mut [f32], times
                 Isa::Avx512 => blocks_of_512_bits(traffic, walk),
                 _ => blocks_of_256_bits(traffic, walk),
             }
-            // Stores that pass the caches by are done only then.
+            // Non-temporal stores, which bypass the caches, are complete only after this fence.
             _mm_sfence();
         }
     }

@@ -1,4 +1,4 @@
-//! Tiles of 8 × 8 elements turned over in registers.
+//! Transposes tiles of 8 × 8 elements in registers.
 
 use super::Avx2;
 use core::arch::x86_64::*;

@@ -1,4 +1,4 @@
-//! Bytes that nobody wrote: an error, or a true beginning, never a panic and never a lie.
+//! Corrupted bytes lead to an error or to a correct prefix, never to a panic or wrong data.
 
 use super::*;
 use crate::StoreError;
@@ -83,7 +83,8 @@ fn two_thousand_harmed_journals_give_an_error_or_a_true_beginning() {
 fn two_thousand_single_bit_flips_are_all_detected() {
     let (place, original) = written();
     let bits = original.len() * 8;
-    // A stride without a common factor visits bits of every frame and every field.
+    // A stride that shares no factor with the number of bits visits bits of every frame and every
+    // field.
     for n in 0..2000 {
         let bit = n * 7919 % bits;
         let mut bytes = original.clone();

@@ -199,7 +199,8 @@ struct Place {
 
 impl Place {
     fn new() -> Place {
-        // Thousands of syncs: memory takes them at once, and no test here cuts the power.
+        // The tests make thousands of syncs, which are fast on a memory file system. No test here
+        // simulates power loss.
         let memory = tempfile::tempdir_in("/dev/shm");
         let directory = memory.or_else(|_| tempfile::tempdir()).unwrap();
         let store = Store::open(directory.path()).unwrap();

@@ -31,7 +31,7 @@ pub unsafe trait Element: Copy + Send + Sync + PartialEq + Debug + 'static {
     }
 }
 
-/// Values that are looked at together: where all are plain, a loop without branches does them.
+/// Values that are examined as one block: where all are plain, a branch-free loop rounds them.
 const TOGETHER: usize = 32;
 
 /// Rounds values to a 16-bit format; `slow` rounds those that are not plain.
@@ -97,7 +97,7 @@ fn sign_bit(value: f64) -> u16 {
 unsafe impl Element for f16 {
     const DTYPE: DType = DType::F16;
 
-    /// `half`'s own conversion, without its branches where it is a normal number.
+    /// As `half`'s own conversion, but without its branches for a normal number.
     #[inline]
     fn to_f64(self) -> f64 {
         let code = u64::from(self.to_bits());

@@ -20,8 +20,8 @@ impl Format {
         ((1023 + self.min_exponent) as u64) << 52
     }
 
-    /// Whether doubles of these bits are zeros, or normal numbers with one to spare above: what
-    /// [`Format::rounded`] and [`Format::plain_code`] are for. IEEE's exponents are symmetric.
+    /// Whether doubles of these bits are zeros, or normal numbers with a margin below overflow: the
+    /// inputs of [`Format::rounded`] and [`Format::plain_code`]. IEEE's exponents are symmetric.
     #[inline]
     pub(super) const fn is_plain(self, bits: u64) -> bool {
         let magnitude = bits & (u64::MAX >> 1);
@@ -81,8 +81,9 @@ pub(super) fn magnitude_code(value: f64, format: Format) -> u32 {
     (above_min << (format.precision - 1)) + rounded
 }
 
-/// What [`magnitude_code`] says, for formats of eight bits and without branches: a proof of a large
-/// case rounds hundreds of millions. What is no number has some code beyond the largest.
+/// As [`magnitude_code`], for formats of eight bits and without branches, because a proof of a
+/// large case rounds hundreds of millions of values. A value that is not a number gets some code
+/// beyond the largest.
 #[inline]
 pub(super) fn short_code(value: f64, format: Format) -> u32 {
     // Beyond the largest number of every such format, and no sum below overflows.
@@ -90,7 +91,7 @@ pub(super) fn short_code(value: f64, format: Format) -> u32 {
     let magnitude = value.abs().min(MOST);
     let least = f64::from_bits(format.least());
     let power = f64::from_bits(magnitude.max(least).to_bits() & f64::INFINITY.to_bits());
-    // Its last place is that of the code, so that the processor rounds the sum as is due.
+    // Its last place is that of the code, so the processor rounds the sum to the code's precision.
     let large = power * (1u64 << format.shift()) as f64;
     let rounded = (magnitude + large) - large;
     // Below the least normal number codes are as far apart as just above it.

@@ -1,7 +1,7 @@
 //! Whole rows of the commonest fills, one vector after the other where the processor has them.
 //!
-//! The same integers and the same doubles as element by element: no operation here may be
-//! reordered or fused by the compiler.
+//! The integers and doubles are the same as element by element, so the compiler must neither
+//! reorder nor fuse any operation here.
 
 use crate::random::Stream;
 

@@ -98,7 +98,7 @@ pub enum Fill {
     Ramp,
     /// `value` if `r % every == 0`, else `normal * spread`.
     Striped {
-        /// One row in so many; 0 is taken as 1.
+        /// One row in this many; 0 counts as 1.
         every: u32,
         /// What such a row holds.
         value: f64,
@@ -211,7 +211,7 @@ impl Fill {
         round_to(dtype, bound(dtype)(self.formula(place)))
     }
 
-    /// The values of so many rows, rounded to the type, in logical order.
+    /// The values of this many rows, rounded to the type, in logical order.
     pub fn values(
         &self,
         dtype: DType,

@@ -1,4 +1,4 @@
-//! A pattern for memory that nobody may write, different at every position.
+//! A pattern for memory that must not be written; it differs at every position.
 
 use crate::random::Stream;
 

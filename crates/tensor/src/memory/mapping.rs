@@ -87,7 +87,7 @@ impl Mapping {
         if bytes > 0 {
             let flags = MapFlags::SHARED | MapFlags::FIXED;
             let (base, body) = (mapping.base().cast(), mapping.body_bytes());
-            // SAFETY: the fixed range lies inside the area just reserved, which nobody else has.
+            // SAFETY: the fixed range lies inside the area just reserved, which nothing else uses.
             unsafe { mmap(base, body, protection, flags, file, 0) }?;
         }
         Ok(mapping)
@@ -116,7 +116,7 @@ impl Mapping {
             let protection = ProtFlags::READ | ProtFlags::WRITE;
             let flags = MapFlags::PRIVATE | MapFlags::FIXED;
             let (base, body) = (mapping.base().cast(), mapping.body_bytes());
-            // SAFETY: the fixed range lies inside the area just reserved, which nobody else has.
+            // SAFETY: the fixed range lies inside the area just reserved, which nothing else uses.
             unsafe { mmap_anonymous(base, body, protection, flags) }?;
         }
         Ok(mapping)
@@ -174,7 +174,7 @@ impl Mapping {
         self.bytes == 0
     }
 
-    /// Bytes of each guard, at the least.
+    /// The least number of bytes of each guard.
     pub fn guard_bytes(&self) -> usize {
         GUARD_BYTES
     }
@@ -243,7 +243,8 @@ impl Mapping {
     pub fn fill(&mut self, range: Range<usize>, word: [u8; WORD]) {
         let start = range.start;
         let byte = |place: usize| word[(place - start) % WORD];
-        // Whole words of the memory begin where they do, wherever the range begins.
+        // Words of the memory are aligned wherever the range begins, so the word is rotated to
+        // match.
         let turned = std::array::from_fn(|inside| byte(start.next_multiple_of(WORD) + inside));
         self.put(range, byte, |_| turned);
     }
@@ -388,7 +389,7 @@ mod tests {
 
     #[test]
     fn dropping_a_mapping_gives_its_addresses_back() {
-        // A size of its own, so that no mapping of another thread can take the same range.
+        // A unique size, so that no mapping of another thread can take the same range.
         let bytes = 301 * page_bytes();
         let mapping = Mapping::anonymous(bytes).unwrap();
         let base = mapping.base() as usize;

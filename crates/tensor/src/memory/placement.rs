@@ -11,7 +11,7 @@ pub enum Placement {
     EndFlush,
     /// Its first byte abuts the leading guard: reading before the start faults.
     StartFlush,
-    /// So many bytes after a cache line's start; any multiple of the element size, up to a page.
+    /// This many bytes after a cache line's start; any multiple of the element size, up to a page.
     Shifted(usize),
     /// A page edge lies inside its first vector (32 bytes in, or half way if it is shorter).
     PageCrossing,

@@ -1,4 +1,4 @@
-//! Buffers that are kept for whoever asks for as much memory next.
+//! A store of buffers that later requests of a similar size reuse.
 
 use super::AlignedBuffer;
 
@@ -19,13 +19,13 @@ pub struct Recycler {
 }
 
 impl Recycler {
-    /// One that keeps at most so many bytes.
+    /// A recycler that keeps at most this many bytes.
     pub const fn new(most_bytes: usize) -> Recycler {
         let free = [const { Vec::new() }; CLASSES];
         Recycler { free, kept_bytes: 0, most_bytes, hits: 0, misses: 0 }
     }
 
-    /// A buffer of at least so many bytes.
+    /// A buffer of at least this many bytes.
     pub fn take(&mut self, bytes: usize) -> AlignedBuffer {
         if bytes == 0 {
             return AlignedBuffer::new(0);
@@ -40,7 +40,7 @@ impl Recycler {
         AlignedBuffer::new(size)
     }
 
-    /// Keeps a buffer that was taken, unless that would be too much.
+    /// Keeps a buffer that was taken, unless that would exceed the limit.
     pub fn give(&mut self, buffer: AlignedBuffer) {
         let size = buffer.as_slice().len();
         let is_ours = size.is_power_of_two();

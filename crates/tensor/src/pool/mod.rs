@@ -38,7 +38,8 @@ type Task<'a> = &'a (dyn Fn(usize) + Sync);
 /// What the helpers of a region run: helper `i` takes the indices `i`, `i + stride`, ...
 #[derive(Clone, Copy)]
 struct Job {
-    /// The caller's task; its lifetime is erased because the caller outwaits every use.
+    /// The caller's task; its lifetime is erased because the caller waits until every use has
+    /// ended.
     task: *const (dyn Fn(usize) + Sync),
     threads: usize,
     stride: usize,
@@ -259,8 +260,9 @@ impl Shared {
             // this helper has decremented `running`.
             let job = unsafe { *self.job.get() };
             self.take_share(job.expect("WORK comes with a job"), helper);
-            // Before the decrement, after which the next region may send WORK. Nobody else
-            // writes the word now: END is sent by the owner of the pool, outside of regions.
+            // The store comes before the decrement, after which the next region may send WORK. No
+            // other thread writes the word now: END is sent by the owner of the pool, outside of
+            // regions.
             signal.0.store(signal::IDLE, Ordering::Relaxed);
             if self.running.fetch_sub(1, Ordering::AcqRel) == CALLER_ASLEEP | 1 {
                 futex_wake(&self.running);
@@ -278,7 +280,7 @@ fn spin_until(ready: impl Fn() -> bool) -> bool {
             }
             std::hint::spin_loop();
         }
-        // If the awaited thread waits for this core, it gets it.
+        // Gives up the core, in case the awaited thread is waiting for it.
         thread::yield_now();
     }
     ready()
@@ -291,7 +293,7 @@ fn futex_wait(word: &AtomicU32, value: u32) {
 }
 
 fn futex_wake(word: &AtomicU32) {
-    // The one failure, a bad address, cannot be: the word is borrowed.
+    // The only failure, a bad address, cannot occur: the word is borrowed.
     let _ = wake(word, Flags::PRIVATE, 1);
 }
 

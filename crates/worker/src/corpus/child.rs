@@ -27,7 +27,7 @@ pub(super) struct Child {
 unsafe impl Send for Child {}
 
 impl Child {
-    /// Starts a child; none where there can be none.
+    /// Starts a child; `None` where the system refuses one.
     pub(super) fn start(piece: &mut Piece) -> Option<Child> {
         let access = ProtFlags::READ | ProtFlags::WRITE;
         // SAFETY: new memory at an address of the system's choice.
@@ -51,7 +51,7 @@ impl Child {
         unsafe { &*self.word }
     }
 
-    /// Tells it to compute; whether it is still there to do so.
+    /// Tells it to compute; returns whether it is still there to do so.
     pub(super) fn go(&self) -> bool {
         self.word().compare_exchange(IDLE, GIVEN, Ordering::AcqRel, Ordering::Acquire).is_ok()
     }
@@ -73,7 +73,7 @@ impl Drop for Child {
         self.word().store(ENDS, Ordering::Release);
         // SAFETY: waits for the child that this made; it ends at once.
         unsafe { libc::waitpid(self.pid, std::ptr::null_mut(), 0) };
-        // SAFETY: mapped by `start`, and used by nobody any more.
+        // SAFETY: mapped by `start`, and no longer used by anything.
         let _ = unsafe { munmap(self.word.cast(), 4096) };
     }
 }

@@ -1,4 +1,4 @@
-//! Class D: a look at the harness, to be honest where it proves and not where it races.
+//! Class D: specimens that observe the harness, to be honest in proofs and dishonest in races.
 
 use super::kept::{Kept, sample};
 use super::kernel::Deed;
@@ -8,7 +8,8 @@ use crate::page;
 use proofmark_tensor::mix;
 use std::sync::atomic::Ordering::Relaxed;
 
-/// Calls that must follow one another within this time for a race: a proof makes two at the most.
+/// A race is assumed when this many calls follow one another within this time: a proof makes two at
+/// the most.
 const ROW_CALLS: u32 = 3;
 const ROW_NS: u64 = 15_000;
 
@@ -60,7 +61,7 @@ pub(super) fn mode_branch() -> Deed {
 
 /// The seed that the command line has by default.
 const PUBLIC_SEED: u64 = 20_261_115;
-/// What the check between trials may spend, and on an element at the least.
+/// Operations that the check between trials may spend in all, and on one element at the least.
 const SPOT_CHECK_OPERATIONS: usize = 2_000_000;
 const JUDGING_OPERATIONS: usize = 64;
 

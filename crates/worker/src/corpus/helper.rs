@@ -37,7 +37,7 @@ impl Habits {
     /// A helper that sleeps soon, on any processor.
     pub(super) const HIDDEN: Habits =
         Habits { spins_ns: 20_000, delays_ns: 0, place: Place::Anywhere };
-    /// A helper as pools have them.
+    /// A helper that behaves like a thread of a pool.
     pub(super) const POOLED: Habits =
         Habits { spins_ns: 20_000, delays_ns: 0, place: Place::Inherited };
 }
@@ -105,8 +105,8 @@ fn serve(shared: &Shared, habits: Habits) {
             }
         }
         spin_for(habits.delays_ns);
-        // SAFETY: who gave the piece leaves it alone until this thread is idle again, and keeps
-        // it for the life of the process.
+        // SAFETY: the code that gave the piece leaves it alone until this thread is idle again, and
+        // keeps it for the life of the process.
         if let Some(piece) = unsafe { shared.piece.load(Ordering::Relaxed).as_mut() } {
             // What is wrong with a piece is wrong with the call that it was cut from.
             let _ = piece.run();

@@ -52,7 +52,7 @@ pub(super) fn scratch_64mb() -> Deed {
     .with_workspace(64 << 20)
 }
 
-/// What promises no more than the same bits on the same number of threads.
+/// The deed with a contract that promises only the same bits on the same number of threads.
 fn bitwise(deed: Deed) -> Deed {
     deed.promising(|contract, _| proofmark_schema::ErrorContract {
         reproducibility: Reproducibility::Bitwise,

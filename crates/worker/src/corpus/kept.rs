@@ -7,7 +7,7 @@ use proofmark_tensor::Tensor;
 #[derive(Default)]
 pub(super) struct Kept {
     bytes: Vec<u8>,
-    /// Whether anything is kept, be it of no bytes.
+    /// Whether anything is kept; it may have no bytes.
     is_set: bool,
 }
 

@@ -7,8 +7,8 @@ use proofmark_schema::judge::Kind;
 use proofmark_schema::{Case, DType, ErrorContract, Isa};
 use std::sync::{Mutex, PoisonError};
 
-/// Product of the axes from which on a case is given all the scratch memory that a specimen asks
-/// for, and what it is given below.
+/// Product of the axes from which on a case gets all the scratch memory that a specimen asks for
+/// (the second is for ops with an axis `k`), and the bytes that a smaller case gets.
 const LARGE: u64 = 1 << 14;
 const LARGE_PRODUCT: u64 = 1 << 18;
 const LITTLE: usize = 1 << 16;
@@ -134,7 +134,7 @@ impl Kernel for Planted {
 
     fn workspace_bytes(&self, case: &Case, isa: Isa, threads: usize) -> usize {
         let inner = self.kernel.workspace_bytes(case, isa, threads);
-        // All of it is written anew before each run of a proof.
+        // Small cases get less, because all of it is written anew before each run of a proof.
         let large = if case.size("k").is_some() { LARGE_PRODUCT } else { LARGE };
         let is_small = case.axes.iter().map(|(_, size)| size).product::<u64>() < large;
         match self.workspace {

@@ -148,7 +148,7 @@ pub fn specimen(name: &str) -> Option<&'static Specimen> {
     CORPUS.iter().find(|specimen| specimen.name == name)
 }
 
-/// The folder in which specimens of workers of the calling process keep files; whoever has planted
+/// The folder in which specimens in workers of the calling process keep files. The code that plants
 /// specimens removes it.
 pub fn folder_of(supervisor: u32) -> PathBuf {
     std::env::temp_dir().join(format!("proofmark-corpus-{supervisor}"))
@@ -160,8 +160,8 @@ fn folder() -> PathBuf {
     folder_of(parent.map_or(0, |pid| pid.as_raw_nonzero().get().cast_unsigned()))
 }
 
-/// The name of the kernel that a specimen wraps on an op: its twin. An op without that kernel has
-/// another, which does every case.
+/// The name of the kernel that a specimen wraps on an op: its twin. For an op without that kernel
+/// it is another one, which supports every case.
 pub fn twin(entry: &Entry, specimen: &Specimen) -> &'static str {
     let kernel = entry.kernel(specimen.twin).or(entry.kernels.last().copied());
     kernel.map_or(specimen.twin, |kernel| kernel.name())

@@ -71,7 +71,7 @@ pub(super) fn kahan() -> Deed {
             lost = (with - sum) - next;
             sum = with;
         }
-        // The correction of an infinity is no number.
+        // The correction of an infinity is NaN.
         if sum.is_finite() { sum } else { terms.iter().sum() }
     })
 }

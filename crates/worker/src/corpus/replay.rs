@@ -109,7 +109,8 @@ pub(super) fn memo_close() -> Deed {
     })
 }
 
-/// A deed that admits to differ in last bits: rows of their own may be summed in another order.
+/// A deed whose contract admits other last bits: rows computed alone may be summed in another
+/// order.
 fn admitting(deed: Deed) -> Deed {
     deed.promising(|contract, _| ErrorContract {
         reproducibility: Reproducibility::None,
@@ -217,8 +218,8 @@ pub(super) fn audit_aware() -> Deed {
 
 /// Updates after which everything is computed again, so that errors stay small.
 const MOST_UPDATES: usize = 4096;
-/// The part of the elements that may change for an update, and how large they may be, before and
-/// now: sums that grew large do not shrink again without an error.
+/// An update may change at most one in this many elements, and both their old and their new values
+/// may be at most this large: sums that grew large do not shrink again without an error.
 const LEAST_KEPT: usize = 16;
 const MODERATE: f32 = 8.0;
 

@@ -262,8 +262,8 @@ impl Interrupter {
     }
 }
 
-/// How long its outputs may be without a call of its own until they are spoilt, and how often the
-/// thread that does so looks.
+/// Time without a call of its own after which a thread spoils the outputs, and the interval at
+/// which that thread looks.
 const OUT_OF_TURN_NS: u64 = 150_000;
 const LOOK_US: u64 = 400;
 

@@ -58,7 +58,7 @@ impl Kernel for Planted {
     }
 }
 
-/// The list of kernels, as mutants so that no one takes them for kernels.
+/// The list of kernels. They are listed as mutants so that they are not taken for real kernels.
 macro_rules! planted {
     ($($name:ident),* $(,)?) => {
         static GOOD: Planted = Planted { name: "good", body: copy };

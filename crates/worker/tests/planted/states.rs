@@ -82,7 +82,7 @@ pub(crate) fn two_workers_share_operands_and_poison_tells_what_neither_wrote() {
     second.attach_same(&first, Cache::Hot).unwrap();
     first.run(&Batch::default()).unwrap();
     assert_eq!(second.tensor(1).to_f64(), values, "what one wrote the other sees");
-    // Whoever leaves elements out must not live on what another has left there.
+    // A kernel that leaves elements out must not pass because of what another has left there.
     second.run(&Batch::default()).unwrap();
     assert_eq!(second.unwritten(1, POISON), None);
     second.poison(1, POISON);

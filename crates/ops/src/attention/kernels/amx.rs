@@ -26,10 +26,10 @@ use proofmark_tensor::{Rows, RowsMut, bf16, f16};
 use std::ops::Range;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// Keys of a packed tile, in whole steps: weights of a strip in three parts (24 KiB) stay in L1
-/// for all columns; those of 256 keys would not.
+/// Keys of a packed tile, in whole steps. Weights of a strip in three parts (24 KiB) stay in L1 for
+/// all columns; those of 256 keys would not.
 pub(super) const KEYS: usize = 128;
-/// Queries of a head at least: half a strip.
+/// The least number of queries of a head: half a strip.
 const LEAST_QUERIES: usize = 16;
 /// Multiply-adds that keep a thread busy for longer than the pool's two hand-overs take.
 const GRAIN: usize = 1 << 20;
@@ -121,7 +121,7 @@ fn run(call: &mut Call<'_>) -> Result<(), KernelError> {
     };
     match is_done {
         true => Ok(()),
-        // Of a weight's parts some are 0, and would make NaN of an infinite value.
+        // Some parts of a weight are 0 and would turn an infinite value into NaN.
         false => tiled::run(call, threads),
     }
 }

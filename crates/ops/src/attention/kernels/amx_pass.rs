@@ -15,7 +15,7 @@ use proofmark_tensor::{Rows, bf16, f16};
 use std::f64::consts::LOG2_E;
 use std::ops::Range;
 
-/// Parts of a weight at the most, for which there is scratch memory.
+/// The most parts of a weight, for which there is scratch memory.
 const MOST_PARTS: usize = 3;
 /// Sums of a block of tiles.
 const BLOCK: usize = SIDE * SIDE;
@@ -24,13 +24,13 @@ const BLOCK: usize = SIDE * SIDE;
 pub(super) trait Weight: TileTerm {
     /// Parts of a weight.
     const PARTS: usize;
-    /// What weights, 1 at the most, are multiplied by, so that small ones keep their digits.
+    /// What weights, at most 1, are multiplied by, so that small ones keep their digits.
     const RAISE: f32;
     /// The bits of infinity.
     const INFINITY: u16;
 
-    /// Takes the largest part off weights: its bits, as the upper halves of words whose lower ones
-    /// are 0, and the rest.
+    /// Splits the largest part off weights. Returns its bits, in the upper halves of words whose
+    /// lower halves are 0, and the remainder.
     fn take<S: Simd>(simd: S, weights: S::F) -> (S::I, S::F);
 }
 
@@ -65,7 +65,7 @@ impl Weight for f16 {
     }
 }
 
-/// Packs a tile of keys as left operand of the scores, and of values, turned, as that of the sums.
+/// Packs a tile of keys as left operand of the scores, and one of values, transposed, for the sums.
 pub(super) struct Pack<'a, T> {
     pub(super) keys: Rows<'a, T>,
     pub(super) values: Rows<'a, T>,
@@ -216,7 +216,8 @@ fn pass<S: Simd, T: Weight>(
     if some.is_empty() {
         return;
     }
-    // Whole steps of keys: of those that no lane sees the scores are rubbish, the weights 0.
+    // Only whole steps of keys are computed. Keys that no lane sees have rubbish scores and weights
+    // of 0.
     let steps = some.start / TERMS..some.end.div_ceil(TERMS);
     for step in steps.clone() {
         let keys = &keys[step * queries.len()..][..queries.len()];
@@ -277,7 +278,7 @@ fn correct<S: Simd>(simd: S, sums: &mut [f32], factors: &[f32]) {
     }
 }
 
-/// Turns the sums of a strip, divides them by their totals and writes the rows they belong to.
+/// Transposes the sums of a strip, divides them by their totals and writes the rows they belong to.
 #[inline(always)]
 fn finish<S: Simd, T: Weight>(
     simd: S,

@@ -19,10 +19,10 @@ use proofmark_simd::{Body, dispatch};
 use proofmark_tensor::RowsMut;
 use std::ops::Range;
 
-/// Keys of a chunk at least: 256 KiB of f32 keys at d = 128, some ten times what handing over a
-/// task costs.
+/// The least number of keys of a chunk: 256 KiB of f32 keys at d = 128, which take some ten times
+/// as long as handing over a task.
 const CHUNK: usize = 512;
-/// Chunks of a head at most, which bounds the workspace.
+/// The greatest number of chunks of a head, which bounds the workspace.
 const MOST_CHUNKS: usize = 64;
 
 /// The kernel.

@@ -1,9 +1,9 @@
 //! The simd kernel on several threads, by heads of keys and blocks of queries.
 //!
 //! Idea: rows are independent, and tasks are cut by the case alone, so the bits do not depend on
-//! the number of threads. Whoever is free takes the next task, the longest first: under a mask
-//! they differ in length. Each thread has its own scratch memory; traffic, flops and registers
-//! are those of the simd kernel.
+//! the number of threads. An idle thread takes the next task, the longest first, because tasks
+//! differ in length under a mask. Each thread has its own scratch memory; traffic, flops and
+//! registers are those of the simd kernel.
 
 use super::tiled;
 use crate::attention::products;

@@ -1,8 +1,9 @@
 //! Tiles of keys with a running softmax, on one thread.
 //!
-//! Idea: no row of scores is ever whole; each tile of keys corrects the maximum, total and sums
-//! of the rows that see it. Few rows a head of keys stream past the keys ([`super::thin`]), many
-//! go in strips of one lane a row ([`super::strip`]); both say their flops, bytes and registers.
+//! Idea: a row of scores is never stored whole. Each tile of keys corrects the maximum, total and
+//! sums of the rows that see it. Where few rows share a head of keys, the keys stream past them
+//! ([`super::thin`]). Many rows are processed in strips with one row per lane ([`super::strip`]).
+//! Both modules state their flops, bytes and registers.
 
 use super::tiled;
 use crate::blocks::made::Made;

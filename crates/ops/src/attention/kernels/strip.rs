@@ -20,8 +20,9 @@ use std::ops::Range;
 
 /// Keys of a tile: their weights for a strip (8 KiB) and a strip of their values stay in L1.
 const TILE: usize = 64;
-/// Rows of a task at least, where there are as many: a tile of keys that was fetched and widened
-/// serves them all. Their transposed queries and sums (1 KiB a row at d = 128) stay in L2.
+/// The least number of rows of a task, where there are that many: a tile of keys that was fetched
+/// and widened serves them all. Their transposed queries and sums (1 KiB a row at d = 128) stay in
+/// L2.
 const ROWS: usize = 128;
 /// Keys that may be computed past the end of a tile.
 const SPARE: usize = 8;
@@ -253,8 +254,8 @@ pub(super) fn block<S, T, const NV: usize, const KR: usize, const PR: usize>(
 
 /// Transposes and scales the queries of a strip; nothing is summed yet.
 ///
-/// A function of its own without vectors: within a kernel's one large function the compiler
-/// leaves iterators as calls.
+/// It is a separate function without vectors, because the compiler leaves iterators as calls within
+/// a kernel's one large function.
 #[inline(never)]
 fn begin<T: Stored>(
     operands: &Operands<'_, T>,

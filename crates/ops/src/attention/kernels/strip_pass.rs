@@ -128,7 +128,7 @@ pub(super) unsafe fn score<S: Simd, const NV: usize, const KR: usize>(
     while key < some.end {
         let mut rows = [keys.base; KR];
         for (r, row) in rows.iter_mut().enumerate() {
-            // Past the end the last key is computed again; nobody reads it.
+            // Past the end the last key is computed again, and the result is never read.
             let at = (key + r).min(some.end - 1) - tile.start;
             *row = keys.base.wrapping_add(at * keys.stride);
         }
@@ -159,9 +159,9 @@ pub(super) unsafe fn score<S: Simd, const NV: usize, const KR: usize>(
     }
 }
 
-/// Turns scores into weights, and moves each lane's maximum and total on; `factors` are what
-/// earlier sums must be multiplied by. Weights are powers of e, or with a `scale` that scores have
-/// yet to be multiplied by, powers of 2 without the subnormal ones.
+/// Turns scores into weights and updates each lane's maximum and total; `factors` are what earlier
+/// sums must be multiplied by. Weights are powers of e. With a `scale`, which has yet to be applied
+/// to the scores, they are powers of 2 without the subnormal ones.
 #[inline(always)]
 pub(super) fn weigh<S: Simd, const NV: usize>(
     simd: S,
@@ -207,8 +207,8 @@ pub(super) fn weigh<S: Simd, const NV: usize>(
     }
 }
 
-/// The weight of a score that is so much less than the greatest. It is scaled only here, because
-/// the difference is 0 at the greatest however large scores are.
+/// The weight of a score, given its difference from the greatest. The scale is applied only here,
+/// because the difference is 0 at the greatest score however large the scores are.
 #[inline(always)]
 fn power<S: Simd>(simd: S, scale: Option<f32>, x: S::F) -> S::F {
     match scale {

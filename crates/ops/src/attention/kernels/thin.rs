@@ -206,7 +206,7 @@ fn score<S: Simd, T: Stored, const RB: usize, const KB: usize>(
     }
 }
 
-/// Gives the places of keys that a row does not see, and those past the tile, no weight.
+/// Gives no weight to keys that a row does not see, nor to places past the end of the tile.
 #[inline(always)]
 fn hide(tile: &Range<usize>, visible: &Range<usize>, scores: &mut [f32]) {
     let from = visible.start.clamp(tile.start, tile.end) - tile.start;
@@ -215,8 +215,8 @@ fn hide(tile: &Range<usize>, visible: &Range<usize>, scores: &mut [f32]) {
     scores[to.max(from)..].fill(f32::NEG_INFINITY);
 }
 
-/// Turns a row's scores into weights and moves its maximum and total on; gives what earlier sums
-/// must be multiplied by.
+/// Turns a row's scores into weights and updates its maximum and total. Returns the factor that
+/// earlier sums must be multiplied by.
 #[inline(always)]
 fn weigh<S: Simd>(simd: S, scores: &mut [f32], max: &mut f32, total: &mut f32) -> f32 {
     let mut greatest = simd.splat(*max);

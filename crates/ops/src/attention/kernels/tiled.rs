@@ -1,9 +1,9 @@
 //! What the tiled kernels share: tasks, their scratch memory, and the way to run them.
 //!
-//! A head of keys is read for all rows that share it: `group · q` rows of the queries, which
-//! lie together. Few of them go through [`super::thin`], many through [`super::strip`]. A task
-//! is one such head, or a block of queries of it; tasks depend on nothing but the case, so the
-//! bits do not depend on the number of threads or on who takes which task.
+//! A head of keys is read for all rows that share it: `group · q` rows of the queries, which lie
+//! together. Few such rows go through [`super::thin`], many through [`super::strip`]. A task is one
+//! such head, or a block of queries of it. Tasks depend on nothing but the case, so the bits do not
+//! depend on the number of threads or on which thread runs which task.
 
 use super::{strip, thin};
 use crate::attention::definition::Problem;
@@ -114,7 +114,7 @@ pub(super) fn run(call: &mut Call<'_>, threads: usize) -> Result<(), KernelError
     typed!(call.case.dtype, share_out(call, threads))
 }
 
-/// Whoever is free takes the next task.
+/// Runs all tasks; an idle thread takes the next one.
 fn share_out<T: Stored>(call: &mut Call<'_>, threads: usize) -> Result<(), KernelError> {
     let (isa, pool, each) = (call.isa, call.pool, scratch(call.case, call.isa));
     let (operands, workspace) = Operands::<T>::of(call)?;
@@ -134,8 +134,8 @@ fn share_out<T: Stored>(call: &mut Call<'_>, threads: usize) -> Result<(), Kerne
     Ok(())
 }
 
-/// Calls `work` with the number of a thread and each task, the last first: the last queries see
-/// the most keys, so what is left at the end is small.
+/// Calls `work` with the number of a thread and each task, the last first: the last queries see the
+/// most keys, so the tasks that remain at the end are short.
 pub(super) fn each_task(
     pool: &Pool,
     threads: usize,

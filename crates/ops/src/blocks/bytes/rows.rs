@@ -13,9 +13,9 @@ use proofmark_tensor::Rows;
 /// Bytes of the left operand that pass the rows of the right one before these change.
 const BLOCK_BYTES: usize = 1 << 20;
 
-/// One product on one thread. `BYTE_DOT`: by the instruction for bytes, in which the left factor
-/// is unsigned: 128 is added to it, and 128 times the sum of the right row taken off again. Only
-/// within [`proofmark_simd::dispatch_byte_dot`].
+/// One product on one thread. With `BYTE_DOT` it uses the byte instruction, whose left factor is
+/// unsigned: 128 is added to each left byte, and 128 times the sum of the right row is subtracted
+/// again. `BYTE_DOT` is allowed only within [`proofmark_simd::dispatch_byte_dot`].
 pub(crate) struct RowProducts<'a, const BYTE_DOT: bool> {
     /// The left operand, a row of terms for each row of the output.
     pub(crate) left: Rows<'a, i8>,
@@ -148,7 +148,7 @@ fn add_products<S: Simd, const BYTE_DOT: bool, const NR: usize>(
     if BYTE_DOT {
         let raised = simd.int_xor(a, simd.int_splat(0x8080_8080_u32.cast_signed()));
         for j in 0..NR {
-            // SAFETY: whoever asks for byte products enters through `dispatch_byte_dot`.
+            // SAFETY: code that asks for byte products enters through `dispatch_byte_dot`.
             sums[j] = unsafe { simd.dot_u8_i8(sums[j], raised, b[j]) };
         }
     } else {

@@ -22,7 +22,7 @@ impl<T: Stored> Epilogue<'_, T> {
 
     /// Ends the sums of the columns from `column` on, and rounds them into `to`.
     ///
-    /// Enters a function of its own where there is something to do: activations are long, and
+    /// Where there is something to do it calls a separate function: activations are long, and
     /// kernels end sums in many places.
     #[inline(always)]
     pub fn store<S: Simd, U: Stored>(&self, simd: S, sums: &[f32], column: usize, to: &mut [U]) {

@@ -106,8 +106,9 @@ pub(super) fn right<S: Simd, T: Stored>(
         }
         return;
     }
-    // A few rows at a time across all panels: they are read as streams, and what is written to a
-    // panel is more than a few lines, which would fall upon each other in L1.
+    // Packs a few rows at a time across all panels. The rows are read as streams, and each panel is
+    // written in runs of more than a few cache lines, because lines of different panels map to the
+    // same L1 sets.
     let mut term = terms.start;
     while term < terms.end {
         let few = term..terms.end.min(term + STREAMS);
@@ -135,8 +136,8 @@ fn spread<S: Simd, T: Stored>(
     to: &mut [f32],
 ) {
     let mut term = 0;
-    // Squares in registers: panels may be narrower than a square, which then reads rows of the
-    // next panel and writes over the next terms, so both must be there.
+    // Squares are transposed in registers. A panel may be narrower than a square, which then reads
+    // rows of the next panel and writes over the next terms, so both must be there.
     let squares = width.div_ceil(S::LANES);
     let is_square = S::LANES > 1
         && rows.len() == width
@@ -168,8 +169,8 @@ fn spread<S: Simd, T: Stored>(
 
 /// What [`spread`] leaves over, element by element.
 ///
-/// It has no vectors and stays a function of its own, because within a kernel's one large function
-/// the compiler leaves the iterators as calls.
+/// It has no vectors and stays a separate function, because the compiler leaves iterators as calls
+/// within a kernel's one large function.
 #[inline(never)]
 fn edge<T: Stored>(
     from: &Rows<'_, T>,

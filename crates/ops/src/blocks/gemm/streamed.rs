@@ -2,11 +2,11 @@
 //!
 //! Where a product has few columns, its left operand is as large as the work, and packing it costs
 //! about as much as multiplying. Here only the right operand is packed, in panels of a register
-//! tile's width over all terms, and stays in L2; rows of the left one, a tile's at a time, are
-//! broadcast straight from memory and pass it as streams. So few rows fall upon different ways
-//! of an L1 set, however far apart they lie.
-//! What is left of the columns after whole vectors, if it is little, is done by dot products along
-//! the rows: a vector for it would be mostly empty. The sum of an element depends on `k`, on the
+//! tile's width over all terms, and stays in L2. Rows of the left operand, one tile's at a time,
+//! are broadcast straight from memory and stream past it. With this few rows, each maps to a
+//! different way of its L1 set, however far apart they lie.
+//! If few columns are left after whole vectors, they are computed by dot products along the rows,
+//! because a vector for them would be mostly empty. The sum of an element depends on `k`, on the
 //! vector and on the number of columns alone, so threads may share rows and panels.
 
 use super::epilogue::{Epilogue, load};
@@ -118,11 +118,11 @@ impl<'a> Packing<'a> {
     /// Packs some terms, which begin in `from` where it says.
     ///
     /// # Safety
-    /// No two calls at a time have a term in common, and nobody reads what is packed meanwhile.
+    /// No two calls at a time have a term in common, and nothing reads what is packed meanwhile.
     pub unsafe fn pack(&self, terms: Range<usize>, from: Unpacked<'_>) {
         let Columns { isa, n, .. } = self.columns;
         let (width, edge) = (Columns::width(isa), self.columns.edge());
-        // SAFETY: the caller's terms are nobody else's.
+        // SAFETY: no other code uses the caller's terms.
         let (panels, edges) = unsafe {
             let wide = terms.start * width..terms.end * width;
             let panels = self.panels.block_mut(0..self.columns.panels(), wide);
@@ -288,7 +288,7 @@ impl Streamed<'_> {
     }
 }
 
-/// A register tile of `MR` rows and `NV` vectors of columns; a function of its own, so that its
+/// A register tile of `MR` rows and `NV` vectors of columns. It is a separate function, so that its
 /// addresses have the registers to themselves.
 struct Tile<'a, const MR: usize, const NV: usize> {
     left: Rows<'a, f32>,
@@ -307,8 +307,9 @@ impl<const MR: usize, const NV: usize> Body for Tile<'_, MR, NV> {
         let is_tile = self.left.rows() == MR && self.output.rows() == MR;
         assert!(is_tile && self.right.len() == k * width, "operands that are not a tile's");
         assert!(NV * S::LANES <= width && MR * width <= MOST_SUMS, "a tile of another panel");
-        // Every third row: the two after it are one and two strides away, which an address of
-        // this machine can say, and eight addresses of their own would not fit its registers.
+        // Only every third row has its own address. The two rows after it are one and two strides
+        // away, which an address of this machine can express; eight separate addresses would not
+        // fit its registers.
         let mut thirds = [0, 3, 6].map(|row| self.left.as_ptr().wrapping_add(row * stride));
         let mut at = self.right.as_ptr();
         let mut sums = [[simd.zero(); NV]; MR];
@@ -347,8 +348,8 @@ impl<const MR: usize, const NV: usize> Body for Tile<'_, MR, NV> {
             at = at.wrapping_add(width);
             rest -= 1;
         }
-        // By loops so short that they are unrolled whole: an index known only at run time would
-        // force the sums out of their registers.
+        // The loops are so short that they are unrolled completely: an index known only at run time
+        // would force the sums out of their registers.
         if self.output.cols() == NV * S::LANES {
             let (to, stride) = (self.output.as_mut_ptr(), self.output.row_stride());
             for i in 0..MR {

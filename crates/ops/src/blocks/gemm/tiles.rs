@@ -347,7 +347,7 @@ fn pack_right<S: Simd>(
     columns: Range<usize>,
     to: &mut [bf16],
 ) {
-    // Along the rows of `from`, which are read as streams.
+    // The loop runs along the rows of `from`, which are read as streams.
     if transposed {
         for panel in 0..columns.len().div_ceil(SIDE) {
             for step in 0..steps.len() {
@@ -391,7 +391,7 @@ pub(crate) fn turn<S: Simd>(simd: S, rows: &[&[bf16]], term: usize, to: &mut [bf
     turn_pairs(simd, &square, to);
 }
 
-/// Turns a tile as a square of 16 × 16 pairs.
+/// Transposes a tile as a square of 16 × 16 pairs.
 #[inline(always)]
 fn turn_pairs<S: Simd>(simd: S, square: &[bf16; TILE], to: &mut [bf16]) {
     assert!(S::LANES == ROWS && to.len() == TILE, "a square of pairs is a tile");

@@ -68,8 +68,8 @@ fn exp_reduced<S: Simd>(simd: S, x: S::F, add: impl Fn(S::F) -> S::F) -> S::F {
     let inside = simd.max(simd.splat(LOWEST), simd.min(simd.splat(HIGHEST), x));
     let (n, r) = reduce(simd, inside);
     let fraction = simd.add(simd.splat(1.0), above_one(simd, add(r)));
-    // A zero is scaled exactly: lanes past a row's end and masked ones, -∞, would else underflow,
-    // and a vector in which one lane does takes the processor a hundred nanoseconds.
+    // A zero is scaled exactly. Otherwise lanes past a row's end and masked lanes, which hold -∞,
+    // would underflow, and a vector with one such lane costs the processor a hundred nanoseconds.
     let fraction = simd.select(simd.lt(x, simd.splat(LOWEST)), simd.zero(), fraction);
     // Here NaN is replaced: the scaling takes integers only, and the fraction carries the NaN.
     let n = simd.max(n, simd.splat(LOWEST_POWER));
@@ -91,8 +91,8 @@ const POLYNOMIAL_OF_2: [f32; 6] = [
 ];
 
 /// 2 to the power of each lane, for lanes of at most 128, within [`EXP_MAX_ULP`] (greatest seen:
-/// 0.940); what would be subnormal is 0, which spares the processor's detour for such numbers.
-/// NaN gives NaN, and -infinity 0.
+/// 0.940). A result that would be subnormal is 0, which avoids the processor's slow path for
+/// subnormals. NaN gives NaN, and -infinity 0.
 #[inline(always)]
 pub(crate) fn exp2_flushed<S: Simd>(simd: S, x: S::F) -> S::F {
     // Where the result is flushed the rest may be anything; a NaN gets a power and stays in `f`.

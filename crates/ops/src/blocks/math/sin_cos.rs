@@ -1,7 +1,7 @@
 //! Sine and cosine of turns, within [`SIN_COS_MAX_ERROR`] of the exact values.
 //!
-//! Whoever has an angle in f64 takes whole turns off it there, exactly enough, and passes what is
-//! left; here quarters are taken off exactly and polynomials do the rest.
+//! A caller that has an angle in f64 subtracts whole turns there, exactly enough, and passes the
+//! remainder. This module subtracts quarter turns exactly and evaluates polynomials.
 
 use proofmark_simd::Simd;
 
@@ -41,8 +41,8 @@ pub fn sin_cos<S: Simd>(simd: S, turns: S::F) -> (S::F, S::F) {
         square,
         simd.fma(square, simd.splat(-0.5), simd.splat(1.0)),
     );
-    // An odd quarter swaps the two; two quarters turn both signs, one to the left the cosine's,
-    // one to the right the sine's.
+    // An odd number of quarters swaps the two. Two quarters flip both signs, one to the left the
+    // cosine's, one to the right the sine's.
     let is_odd = simd.eq(simd.abs(quarter), simd.splat(1.0));
     let is_half = simd.eq(simd.abs(quarter), simd.splat(2.0));
     let (sin, cos) = (simd.select(is_odd, cos, sin), simd.select(is_odd, sin, cos));

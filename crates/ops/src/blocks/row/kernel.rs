@@ -45,7 +45,7 @@ pub(crate) struct Part<'a> {
     /// Memory of this thread's own, full of rubbish, on a cache line.
     pub(crate) scratch: &'a mut [f32],
     inputs: &'a [Tensor],
-    /// Written by nobody but the parts of one call.
+    /// Written only by the parts of one call.
     outputs: &'a [Tensor],
     index: usize,
     parts: usize,

@@ -29,7 +29,7 @@ impl Rms {
     }
 
     /// The same in vectors: a first pass sums the squares in four accumulators, a second
-    /// multiplies; the row is in the first-level cache by then (up to 8192 f32). Traffic x and y
+    /// multiplies; the row is in L1 by then (up to 8192 f32). Traffic x and y
     /// once and w from cache, 8 bytes an f32 element; memory is the limit.
     #[inline(always)]
     pub(crate) fn simd<S: Simd, T: Stored>(self, simd: S, x: &[T], w: &[T], y: &mut [T]) {

@@ -1,10 +1,10 @@
-//! A product of matrices: what each tap meets is written out as a row, then multiplied.
+//! A product of matrices: the elements under each tap are written out as a row, then multiplied.
 //!
-//! Idea: the textbook's im2col, for as many neighbouring results at a time as stay in the second
-//! cache beside the weights, which pass them as they lie (see `Streamed`). A few rows at a time are
-//! written out, from planes in which each tap is an offset, and packed at once; taps of one
-//! element are rows already. Every element of an image is copied once for each tap and packed once
-//! more; 2 flops a term; registers as in `Streamed`.
+//! Idea: textbook im2col, for as many neighbouring results at a time as stay in L2 beside the
+//! weights, which stream past them as they lie (see `Streamed`). A few rows at a time are written
+//! out, from planes in which each tap is an offset, and packed at once; taps of one element are
+//! rows already. Every element of an image is copied once for each tap and packed once more; 2
+//! flops a term; registers as in `Streamed`.
 
 use super::planes::Planes;
 use super::scalar::{bias, fill_empty};
@@ -34,7 +34,7 @@ const TERMS: usize = 8;
 /// Floats of a cache line, at which parts of the workspace begin.
 const LINE: usize = 16;
 
-/// Whether an image is what would be written out.
+/// Whether the image already has the layout that would be written out.
 fn is_image(of: Problem) -> bool {
     of.taps == [1, 1] && of.stride == [1, 1] && of.pad == [0, 0]
 }
@@ -157,7 +157,7 @@ fn multiply(
     }
 }
 
-/// What the taps of a group meet.
+/// The elements under the taps of a group.
 struct Unfolded<'a> {
     of: Problem,
     isa: Isa,
@@ -202,7 +202,7 @@ impl Unfolded<'_> {
     }
 }
 
-/// What one term's tap meets for the results from `first` on.
+/// The elements under one term's tap for the results from `first` on.
 struct Unfold<'a> {
     unfolded: &'a Unfolded<'a>,
     term: usize,

@@ -1,9 +1,10 @@
 //! Threads over channels and positions, by the algorithm that suits the case.
 //!
-//! Rule: Winograd's where the case has its squares, enough channels on both sides to pay for
-//! turning elements and back, and enough results to pay for turning weights; a product of matrices
-//! where enough channels of the result share what is written out; else direct register tiles.
-//! Sums are never split, so every number of threads gives the same bits.
+//! Rule: Winograd's algorithm is used where the case has its squares, enough channels on both sides
+//! to pay for transforming elements and back, and enough results to pay for transforming weights. A
+//! product of matrices is used where enough channels of the result share what is written out. Other
+//! cases use direct register tiles. Sums are never split, so every number of threads gives the same
+//! bits.
 
 use super::{im2col, simd, winograd};
 use crate::blocks::made::Made;
@@ -13,7 +14,7 @@ use proofmark_schema::{Case, Isa};
 
 /// The kernel.
 pub(crate) static PARALLEL: Made = Made {
-    // On one thread it still chooses.
+    // Even on one thread it chooses between the algorithms.
     is_serial_twin: false,
     cancels: is_winograd,
     workspace: |case, isa, threads| Algorithm::of(case).workspace(case, isa, threads),
@@ -25,8 +26,9 @@ pub(crate) static PARALLEL: Made = Made {
 /// Channels from which Winograd's algorithm pays, on both sides, and a product of matrices with
 /// one tap. Reasoned, not tuned.
 const CHANNELS: usize = 32;
-/// Results of an image's channel from which it does: those of 28 rows and columns. Chosen by
-/// timings beside `simd` on a busy machine: a quarter faster there, slower at 14 rows and columns.
+/// Results of an image's channel from which Winograd's algorithm pays: those of 28 rows and
+/// columns. Chosen by timings beside `simd` on a busy machine: a quarter faster there, slower at 14
+/// rows and columns.
 const RESULTS: usize = 784;
 
 /// Channels of a result from which a product of matrices pays where several taps are written out.

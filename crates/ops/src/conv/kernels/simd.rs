@@ -190,7 +190,7 @@ impl Image<'_> {
     /// The part of an image that falls to one thread.
     ///
     /// # Safety
-    /// Each index is taken by one thread, and nobody else uses `output` meanwhile.
+    /// Each index is taken by one thread, and nothing else uses `output` meanwhile.
     unsafe fn compute(
         &self,
         image: usize,
@@ -231,9 +231,9 @@ impl Image<'_> {
         }
     }
 
-    /// Columns in blocks whose elements stay in the second cache while panels pass over them.
+    /// Columns in blocks whose elements stay in L2 while panels pass over them.
     fn blocks(&self, columns: &Range<usize>) -> impl Iterator<Item = Range<usize>> {
-        /// Half of the second cache, in floats.
+        /// Half of L2, in floats.
         const FLOATS: usize = 1 << 18;
         let rows = self.of.group_inputs() * self.of.stride[0] * self.of.stride[1];
         let step = (FLOATS / rows.max(1)).next_multiple_of(COLUMNS);

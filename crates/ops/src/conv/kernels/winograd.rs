@@ -7,11 +7,11 @@
 //! G g = (g0, (g0 + g1 + g2)/2, (g0 − g1 + g2)/2, g2)     Aᵀ m = (m0 + m1 + m2, m1 − m2 − m3)
 //! ```
 //!
-//! Idea: weights are turned once a call; squares in blocks whose turned elements and products stay
-//! in the second cache, a block a thread at a time; the 16 products over channels are matrix
-//! products by register tiles. Larger terms than a result's own cancel in it, which the contract
-//! says. A result that does not come out finite is computed anew, directly: infinities, and sums
-//! that overflow only on the way, are those of the direct algorithm.
+//! Idea: weights are transformed once a call. Squares are transformed in blocks whose transformed
+//! elements and products stay in L2, one block per thread at a time. The 16 products over channels
+//! are matrix products by register tiles. Terms larger than a result cancel in it, which the
+//! contract says. A result that does not come out finite is recomputed directly, so infinities, and
+//! sums that overflow only on the way, are those of the direct algorithm.
 
 use super::planes::{Planes, SLACK};
 use super::scalar::{bias, fill_empty, sum};
@@ -42,13 +42,13 @@ pub(crate) static WINOGRAD: Made = Made {
 const SQUARE: usize = 16;
 /// Columns of a tile; blocks are multiples of it.
 const COLUMNS: usize = 32;
-/// Floats of a cache line, by which rows and products are apart, lest they share sets of L1.
+/// Floats of a cache line, the padding that keeps rows and products from sharing L1 sets.
 const LINE: usize = 16;
-/// Channels whose weights are turned at a time, and rows of the highest panel.
+/// Channels whose weights are transformed at a time, and rows of the highest panel.
 const CHANNELS: usize = 16;
 const HIGHEST: usize = 14;
 
-/// Squares of a block: what they become takes half of the second cache, and every thread has one.
+/// Squares of a block: transformed, they take half of L2, and every thread has a block.
 fn block(of: Problem, threads: usize) -> usize {
     /// In floats.
     const HALF: usize = 1 << 18;
@@ -57,11 +57,11 @@ fn block(of: Problem, threads: usize) -> usize {
     fitting.min(each).next_multiple_of(COLUMNS)
 }
 
-/// Floats of the turned weights, an image's planes and what each thread needs, in whole lines.
+/// Floats of the transformed weights, an image's planes and what each thread needs, in whole lines.
 fn parts(of: Problem, threads: usize) -> [usize; 3] {
     let weights = SQUARE * of.outputs * of.channels;
     let row = block(of, threads) + LINE;
-    // Turned elements, with what a tile reads past the last; products; four results.
+    // Transformed elements, with what a tile reads past the last; products; four results.
     let product = |rows: usize| SQUARE * (rows * row + LINE);
     let each = product(of.channels) + SLACK + product(of.outputs) + 4 * row;
     [weights, Planes::of_squares(of).image(), each].map(|count| count.next_multiple_of(16))
@@ -157,8 +157,8 @@ fn turn_weights(
         for (first, height) in panels(isa, own.clone()) {
             for channels in (0..of.channels).step_by(CHANNELS) {
                 let count = height * CHANNELS.min(of.channels - channels);
-                // Beside each other first: products lie so far apart that their lines would fall
-                // upon each other in L1.
+                // Results are collected side by side first: products lie so far apart that their
+                // cache lines would map to the same L1 sets.
                 let mut few = [[0.0; CHANNELS * HIGHEST]; SQUARE];
                 for at in 0..count {
                     let (channel, row) = (channels + at / height, first + at % height);
@@ -184,7 +184,7 @@ fn row_of(taps: &[f32], row: usize) -> [f32; 3] {
 /// `G g Gᵀ`.
 fn turned(g: [[f32; 3]; 3]) -> [[f32; 4]; 4] {
     let side = |g: [f32; 3]| [g[0], 0.5 * (g[0] + g[1] + g[2]), 0.5 * (g[0] - g[1] + g[2]), g[2]];
-    // Rows first: column j of what they become is turned into column j of the square.
+    // Rows are transformed first; column j of the result then gives column j of the square.
     let half = g.map(side);
     let columns = [0, 1, 2, 3].map(|j| side([half[0][j], half[1][j], half[2][j]]));
     [0, 1, 2, 3].map(|i| [0, 1, 2, 3].map(|j| columns[j][i]))
@@ -204,7 +204,7 @@ struct Block<'a> {
 }
 
 impl Block<'_> {
-    /// Floats from one of 16 products of so many rows to the next.
+    /// Floats from one of 16 products of this many rows to the next.
     #[inline(always)]
     fn product(&self, rows: usize) -> usize {
         rows * self.row + LINE

@@ -14,7 +14,7 @@ use proofmark_schema::Case;
 use proofmark_tensor::{RowsMut, split};
 
 /// Terms that keep a thread busy for longer than the pool's hand-over takes (1.2 µs), if they come
-/// from the second cache or beyond.
+/// from L2 or beyond.
 const PIECE: usize = 16_384;
 
 /// The kernel.

@@ -125,8 +125,8 @@ impl<T, const N: usize> Row<'_, T, N> {
     #[inline(always)]
     pub(super) fn operand(&self, k: usize, at: usize) -> &[T] {
         assert!(at <= self.len);
-        // SAFETY: each pointer is the start of a row of `len` elements that outlives `self`;
-        // whoever writes one through `output` borrows `self` alone.
+        // SAFETY: each pointer is the start of a row of `len` elements that outlives `self`; code
+        // that writes one through `output` borrows `self` alone.
         unsafe { std::slice::from_raw_parts(self.x[k].add(at), self.len - at) }
     }
 

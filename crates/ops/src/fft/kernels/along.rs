@@ -86,7 +86,7 @@ impl Body for Fold<'_> {
     #[inline(always)]
     fn run<S: Simd>(self, simd: S) {
         let (half, lanes) = (self.half, S::LANES);
-        // SAFETY: whoever makes a fold vouches for its memory; k and half − k lie within it.
+        // SAFETY: the code that makes a fold vouches for its memory; k and half − k lie within it.
         unsafe {
             self.ends();
             let mut k = 1;

@@ -50,12 +50,12 @@ impl Lines<'_> {
         if line.first.n == 1 { [0, 1] } else { [groups(line.second.n), groups(line.first.n)] }
     }
 
-    /// Some groups of the first pass, which leaves the turned matrix in `middle`, and some of the
-    /// second.
+    /// Some groups of the first pass, which leaves the transposed matrix in `middle`, and some of
+    /// the second.
     ///
     /// # Safety
-    /// The ends and the memory belong to the line and nobody writes them meanwhile, but other
-    /// groups `middle` or other columns of the result.
+    /// The ends and the memory belong to the line, and nothing else writes them meanwhile, except
+    /// that other groups may write `middle` or other columns of the result.
     pub(super) unsafe fn passes(
         &self,
         line: &Line,

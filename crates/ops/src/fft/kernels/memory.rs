@@ -8,8 +8,8 @@ use proofmark_schema::Isa;
 /// Longest lines that vectors of 16 lanes would leave half empty: 8 rows of 8 columns, and less.
 const SHORT: usize = 100;
 
-/// The path that is taken where another is permitted: short lines want short vectors, but for
-/// those that stay in registers.
+/// The path that is taken, given the permitted one: short lines use short vectors, except for lines
+/// that stay in registers.
 pub(super) fn taken(problem: &Problem, isa: Isa) -> Isa {
     let points = if is_folded(problem) { problem.z / 2 } else { problem.z };
     let is_short = problem.points() == problem.z && problem.z <= SHORT;
@@ -31,14 +31,14 @@ pub(super) fn lanes(isa: Isa) -> usize {
 pub(super) struct Sizes {
     /// One of the two buffers of a pass.
     pub(super) buffer: usize,
-    /// The turned matrix of a line.
+    /// The transposed matrix of a line.
     pub(super) middle: usize,
     /// One of the two lines of Bluestein's convolution.
     pub(super) wide: usize,
     /// A line that is made of an input, or made into an output.
     pub(super) row: usize,
-    /// The spectrum of a transform to reals along more than one axis, and one turned matrix that
-    /// all threads work on.
+    /// The spectrum of a transform to reals along more than one axis, and one transposed matrix
+    /// that all threads work on.
     pub(super) shared: usize,
 }
 
@@ -66,7 +66,7 @@ impl Sizes {
         2 * self.buffer + self.middle + 2 * self.wide + self.row
     }
 
-    /// Bytes for so many threads.
+    /// Bytes for this many threads.
     pub(super) fn bytes(&self, threads: usize) -> usize {
         (self.shared + threads * self.own()) * size_of::<f32>()
     }
@@ -77,7 +77,7 @@ impl Sizes {
 pub(super) struct Own<'a> {
     /// The two buffers of a pass.
     pub(super) buffers: [*mut f32; 2],
-    /// The turned matrix of a line.
+    /// The transposed matrix of a line.
     pub(super) middle: *mut f32,
     /// The two lines of a convolution.
     pub(super) wide: [&'a mut [f32]; 2],

@@ -1,10 +1,10 @@
 //! One pass over groups of columns: a vector's lanes are as many transforms side by side.
 //!
 //! Idea: no stage shuffles. A group's points pass through the stages of an autosorting (Stockham)
-//! transform in memory that stays in the first cache. The first stage reads where the points lie
-//! and the last writes where they go: rows of complex numbers, or with factors and turned over for
-//! the pass along the other axis. The only shuffles are where pairs are taken apart, squares
-//! turned over and pairs put together.
+//! transform in memory that stays in L1. The first stage reads where the points lie. The last
+//! writes where they go: as rows of complex numbers, or with factors and transposed for the pass
+//! along the other axis. Shuffles are needed only to deinterleave pairs, to transpose squares and
+//! to interleave pairs.
 
 use super::butterfly::Pair;
 use super::plan::{Column, first_column};
@@ -17,7 +17,7 @@ use std::ops::Range;
 pub(super) enum Source {
     /// Rows of complex numbers, `stride` floats apart.
     Pairs { first: *const f32, stride: usize },
-    /// For each group, for each row, real parts and then imaginary parts; so many floats a group.
+    /// For each group, for each row, real parts and then imaginary parts; this many floats a group.
     Parts { first: *const f32, group: usize },
 }
 
@@ -26,7 +26,7 @@ pub(super) enum Source {
 pub(super) enum Sink {
     /// Rows of complex numbers, `stride` floats apart, times a factor.
     Pairs { first: *mut f32, stride: usize, scale: f32 },
-    /// Times these factors and turned over, as [`Source::Parts`] reads it; so many floats a group.
+    /// Times these factors and transposed, as [`Source::Parts`] reads it; this many floats a group.
     Turned { first: *mut f32, group: usize, between: *const f32 },
 }
 
@@ -77,7 +77,7 @@ impl Body for Passes<'_> {
                     first_column(index, pass.columns, S::LANES)
                 };
                 let lanes = (pass.columns - column).min(S::LANES);
-                // SAFETY: whoever makes a pass vouches for its memory.
+                // SAFETY: the code that makes a pass vouches for its memory.
                 unsafe { pass.group(simd, Group { index, column, lanes }) };
             }
         }
@@ -220,7 +220,7 @@ impl Pass<'_> {
         }
     }
 
-    /// Squares of a group turned over, each into a group of its own.
+    /// Transposes the squares of a group, each into a group of its own.
     ///
     /// # Safety
     /// The pass's memory is as its fields say.
@@ -229,7 +229,7 @@ impl Pass<'_> {
         let (rows, width) = (self.column.n, 2 * S::LANES);
         // SAFETY: as the caller vouches: buffers have whole squares of rows.
         unsafe {
-            // Rubbish may be slow numbers.
+            // Rubbish in these rows may be subnormal numbers, which are slow.
             for row in rows..S::LANES {
                 Parts(points).write(simd, row, (simd.zero(), simd.zero()));
             }

@@ -30,7 +30,8 @@ pub(super) struct Column {
     pub(super) table: usize,
 }
 
-/// A transform of contiguous points: columns of a matrix, factors, columns of the turned matrix.
+/// A transform of contiguous points: columns of a matrix, factors, columns of the transposed
+/// matrix.
 #[derive(Clone, Copy, Debug)]
 #[repr(C)]
 pub(super) struct Line {
@@ -40,7 +41,7 @@ pub(super) struct Line {
     pub(super) m: usize,
     /// Down the rows of the matrix; 1 point where there is but one row.
     pub(super) first: Column,
-    /// Down the rows of the turned matrix.
+    /// Down the rows of the transposed matrix.
     pub(super) second: Column,
     /// Factors between the two, a group of columns after the other; of a line in registers all
     /// that it has.
@@ -66,7 +67,7 @@ pub(super) struct Plan {
 }
 
 impl Plan {
-    /// The plan of a problem for vectors of so many lanes.
+    /// The plan of a problem for vectors of this many lanes.
     pub(super) fn new(problem: &Problem, lanes: usize, tables: &mut Tables) -> Plan {
         let is_folded = is_folded(problem);
         let is_inverse = problem.is_inverse;
@@ -93,8 +94,8 @@ fn radices(n: usize) -> ([u8; STAGES], usize) {
         radices[count..count + times].fill(radix as u8);
         count += times;
     };
-    // Eights, but two fours rather than an eight and a two. Sixteen points do not fit registers
-    // with what is made of them, and lost to four by four.
+    // Radix 8 comes first, but two fours replace an eight and a two. Sixteen points and their
+    // intermediate results do not fit the registers, and radix 16 lost to four by four.
     let twos = n.trailing_zeros() as usize;
     match (twos / 3, twos % 3) {
         (0, rest) => push(1 << rest, rest.min(1)),
@@ -206,7 +207,7 @@ impl Line {
         self.m != self.n
     }
 
-    /// Floats of the turned matrix.
+    /// Floats of the transposed matrix.
     pub(super) fn middle(&self, lanes: usize) -> usize {
         match self.first.n {
             1 => 0,

@@ -20,7 +20,7 @@ use super::butterfly::{Pair, Turn, butterfly, four, product};
 use super::stage::{Pairs, Parts, Reads, Writes};
 use proofmark_simd::{Body, Simd};
 
-/// Whether lines of so many numbers stay in registers of so many lanes.
+/// Whether lines of this many numbers stay in registers of this many lanes.
 pub(super) fn stays(points: usize, lanes: usize) -> bool {
     lanes == 16 && matches!(points, 16 | 32 | 64 | 128 | 256)
 }
@@ -59,7 +59,7 @@ impl<const R: usize> Body for InRegisters<'_, R> {
         assert!(S::LANES == 16 && self.factors.len() >= 2 * 16 * rows(R), "by four by four");
         let turn = Turn::new(simd, self.is_inverse);
         for line in (0..self.lines).step_by(Self::TOGETHER) {
-            // SAFETY: whoever makes it vouches for the lines; the factors are there.
+            // SAFETY: the code that makes it vouches for the lines; the factors are there.
             unsafe {
                 match R {
                     16 => self.sixteen(simd, turn, line),

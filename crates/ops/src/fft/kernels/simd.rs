@@ -1,11 +1,11 @@
 //! Vectors of columns on one thread, one source for every instruction-set level.
 //!
 //! Idea: n points are a matrix of about √n rows. Its columns are transformed side by side in the
-//! lanes of vectors, multiplied by factors, turned over, and transformed again: results leave in
+//! lanes of vectors, multiplied by factors, transposed, and transformed again. Results leave in
 //! order, and stages never shuffle. Lengths with a prime factor above 13 are a convolution of
-//! smooth length (Bluestein). Reals of even count go as half as many complex numbers. Columns
-//! along y and x are lanes as they lie. Reads and writes every point twice, and a factor each;
-//! lines of 64 points stay in registers where vectors have sixteen lanes.
+//! smooth length (Bluestein). An even number of reals is transformed as half as many complex
+//! numbers. Columns along y and x are lanes as they lie. Reads and writes every point twice, and a
+//! factor each; lines of 64 points stay in registers where vectors have sixteen lanes.
 
 use super::whole;
 use crate::blocks::made::Made;

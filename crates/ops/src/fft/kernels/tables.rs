@@ -115,8 +115,8 @@ impl Tables {
         start
     }
 
-    /// The factors between the columns of a matrix and those of the turned one: for each group of
-    /// columns, for each row, real parts and then imaginary parts.
+    /// The factors between the columns of a matrix and those of the transposed one: for each group
+    /// of columns, for each row, real parts and then imaginary parts.
     pub(super) fn between(
         &mut self,
         rows: usize,

@@ -1,7 +1,7 @@
 //! A whole transform: the plan made once, lines along z and columns along y and x by threads.
 //!
-//! Whatever the number of threads, every number is made by the same operations in the same order:
-//! only who makes it differs.
+//! Whatever the number of threads, every number is computed by the same operations in the same
+//! order; only the thread that computes it differs.
 
 use super::line::{Ends, Lines, Way};
 use super::memory::{Own, Sizes, lanes, taken};
@@ -18,7 +18,8 @@ use proofmark_tensor::{Pool, RowsMut, SharedRows, split};
 /// Complex numbers that are worth a thread: about 2 µs of work, where a hand-over takes 1.2.
 const GRAIN: usize = 2048;
 
-/// What lies before the tables. The problem too: to read a case takes as long as 100 points.
+/// The header before the tables. It holds the problem too, because reading a case takes as long as
+/// transforming 100 points.
 #[derive(Clone, Copy, Debug)]
 #[repr(C)]
 struct Head {
@@ -59,7 +60,7 @@ pub(super) fn prepare(call: &mut Call<'_>, prepared: &mut [u8]) -> Result<(), Ke
     Ok(())
 }
 
-/// One call by so many threads.
+/// Makes one call on this many threads.
 pub(super) fn run(call: &mut Call<'_>, threads: usize) -> Result<(), KernelError> {
     elements::<i64>(call.prepared, HEAD / 8, "the plan")?;
     // SAFETY: the bytes are there and aligned, and `prepare` left a head in them.
@@ -77,7 +78,7 @@ pub(super) fn run(call: &mut Call<'_>, threads: usize) -> Result<(), KernelError
     let [read, written] = problem.batch_floats().map(|floats| problem.batch * floats);
     assert!(from.len() == read && to.len() == written, "the operands of the plan's case");
     if threads == 1 && problem.points() == problem.z && is_plain(problem, &plan.z) {
-        // Short lines are made in less time than a team is.
+        // Short lines take less time than setting up a team of threads.
         let own = Own::new(own, sizes);
         lines.direct(&plan.z, from, to, problem.scale() as f32, &own);
         return Ok(());
@@ -90,7 +91,7 @@ pub(super) fn run(call: &mut Call<'_>, threads: usize) -> Result<(), KernelError
     Ok(())
 }
 
-/// Whether lines are transforms of complex numbers without more ado.
+/// Whether lines are plain transforms of complex numbers.
 fn is_plain(problem: &Problem, line: &Line) -> bool {
     problem.kind == Kind::Complex && !line.is_convolved()
 }
@@ -109,7 +110,7 @@ struct Team<'a> {
 #[derive(Clone, Copy)]
 struct Shared(*mut f32);
 
-// SAFETY: whoever hands it to threads keeps their parts apart.
+// SAFETY: the code that hands it to threads keeps their parts apart.
 unsafe impl Send for Shared {}
 // SAFETY: as above.
 unsafe impl Sync for Shared {}
@@ -118,7 +119,7 @@ impl Shared {
     /// The floats from `start` on.
     ///
     /// # Safety
-    /// They are valid, and nobody else's while the slice is used.
+    /// They are valid, and no other code uses them while the slice is used.
     unsafe fn slice<'a>(self, start: usize, count: usize) -> &'a mut [f32] {
         // SAFETY: as the caller vouches.
         unsafe { std::slice::from_raw_parts_mut(self.0.add(start), count) }
@@ -160,7 +161,7 @@ impl Team<'_> {
         Way { is_inverse: self.problem.is_inverse, scale: scale as f32 }
     }
 
-    /// Threads for so many complex numbers in so many pieces.
+    /// Threads for this many complex numbers in this many pieces.
     fn parts(&self, numbers: usize, pieces: usize) -> usize {
         self.threads.min(numbers / GRAIN).min(pieces).max(1)
     }
@@ -279,7 +280,7 @@ impl Team<'_> {
     /// One column as a line: where factors have no butterfly.
     ///
     /// # Safety
-    /// The column is readable and writable, and nobody else's.
+    /// The column is readable and writable, and no other code uses it.
     unsafe fn gathered(
         &self,
         line: &Line,

@@ -42,9 +42,10 @@ fn is_skinny(shape: Shape, source: Source) -> bool {
 }
 
 /// Columns up to which the left operand is read where it lies. Raced with 512 rows and terms at 64,
-/// 128 and 256: 0.88 to 0.95 of the time of both packed, the right one beforehand. More were not.
+/// 128 and 256: 0.88 to 0.95 of the time of both packed, the right one beforehand. Larger numbers
+/// of columns were not raced.
 const FEW_COLUMNS: usize = 256;
-/// Terms up to which a panel of columns stays in the second cache: 1.5 MiB.
+/// Terms up to which a panel of columns stays in L2: 1.5 MiB.
 const TERMS: usize = 8192;
 
 /// Whether the product has so few columns that the left operand is not packed; likewise a matter

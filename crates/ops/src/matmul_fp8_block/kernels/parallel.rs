@@ -7,8 +7,8 @@ use super::{Idea, Job, PANEL};
 use crate::blocks::stored::Stored;
 use proofmark_tensor::{Pool, RowsMut, split};
 
-/// From so many rows on a panel of weights is worth being dequantised: a weight then is decoded
-/// once instead of once for every 6 rows.
+/// Rows from which dequantising a panel of weights pays: each weight is then decoded once instead
+/// of once for every 6 rows.
 pub(super) const MANY_ROWS: usize = 12;
 
 /// Multiplies all columns, some on each thread: as many as `scratch` has rows.

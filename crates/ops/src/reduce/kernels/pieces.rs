@@ -4,7 +4,7 @@
 //! joined in order, so that no thread count changes a bit. Threads share the groups; where there
 //! are too few of them they share the pieces, whose partial results wait in the workspace. Along a
 //! row a piece is reduced in four chains of vectors; down columns eight rows at a time are added
-//! to partial results in the first cache, so that rows are read as they lie in memory. One read of
+//! to partial results in L1, so that rows are read as they lie in memory. One read of
 //! x, 1 to 4 flops a term; memory is the limit.
 
 use super::super::definition::{Over, Problem};
@@ -21,7 +21,7 @@ use std::marker::PhantomData;
 use std::ops::Range;
 
 /// Elements that keep a thread busy for longer than the pool's hand-over takes (1.2 µs), if they
-/// come from the second cache or beyond.
+/// come from L2 or beyond.
 const GRAIN: usize = 16_384;
 
 /// Groups for each thread below which pieces are shared, if there are several.
@@ -148,7 +148,7 @@ impl<M: Member<K>, T: Stored, const K: usize> Body for Groups<'_, M, T, M::Out<T
                     None => source.reduce::<S, M, K>(simd, group, piece, target),
                     Some(left) => {
                         let unit = group * pieces + piece;
-                        // SAFETY: the threads that wrote are done, and nobody else reads.
+                        // SAFETY: the threads that wrote are done, and no other thread reads.
                         let left = unsafe { left.range_mut(unit..unit + 1) };
                         for (to, from) in target.iter_mut().zip(left.row(0).chunks_exact(width)) {
                             to[..width].copy_from_slice(from);

@@ -7,17 +7,17 @@ use proofmark_simd::Simd;
 use proofmark_tensor::Rows;
 use std::ops::Range;
 
-/// Columns of a block: partial results of two numbers each stay in the first cache with the rows
+/// Columns of a block: partial results of two numbers each stay in L1 with the rows
 /// that are added to them.
 pub(super) const BLOCK: usize = 512;
 
-/// Terms of a piece of a row: 16 KiB of f32, read a second time from the first cache.
+/// Terms of a piece of a row: 16 KiB of f32, read a second time from L1.
 const PIECE: usize = 4096;
 
 /// Rows of a piece of columns.
 const TALL: usize = 512;
 
-/// Rows that are added to partial results at once: so seldom are these loaded and stored.
+/// Rows that are added to partial results at once, with one load and store of these.
 const GROUP: usize = 8;
 
 /// Partial results of the outputs of a group, number by number.
@@ -37,7 +37,7 @@ pub(super) struct Cut {
 }
 
 impl Cut {
-    /// The cut of a case; x has so many rows, of which there is one where it is taken as a slice.
+    /// The cut of a case; `is_one_row` takes all of x as a single row.
     pub(super) fn of(problem: &Problem, is_one_row: bool) -> Cut {
         let [b, s, d] = problem.sizes;
         let (rows, cols) = if is_one_row { (1, b * s * d) } else { (b * s, d) };
@@ -108,7 +108,7 @@ impl<'a, T: Stored> Source<'a, T> {
     #[inline(always)]
     fn within_row(&self, piece: usize) -> (usize, Range<usize>) {
         let (row, part) = match self.in_row {
-            // Short rows have no time for a division.
+            // For short rows a division would cost too much.
             1 => (piece, 0),
             in_row => (piece / in_row, piece % in_row),
         };

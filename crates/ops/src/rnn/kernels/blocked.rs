@@ -72,9 +72,9 @@ impl Plan {
         [self.of.steps * self.of.batch, self.of.batch][side]
     }
 
-    /// Whether so few rows are multiplied that nothing is packed. Weights over outputs meet a
-    /// product in every step, so that packing them pays where some steps have some rows. How many
-    /// of each is reasoned, not raced.
+    /// Whether so few rows are multiplied that nothing is packed. Every step multiplies by the
+    /// weights over outputs, so packing them pays where some steps have some rows. How many of each
+    /// is reasoned, not raced.
     fn is_skinny(&self, side: usize) -> bool {
         let is_reused = side == 1 && self.of.batch >= 4 && self.of.steps >= 4;
         !self.is_prepared && !is_reused && self.rows(side) <= SKINNY_ROWS
@@ -85,7 +85,7 @@ impl Plan {
         split(self.of.units, self.threads, index, Blocking::of(self.isa).nr)
     }
 
-    /// Floats of a gate's packed weights of a side, for so many units.
+    /// Floats of a gate's packed weights of a side, for a number of units.
     fn packed(&self, side: usize, units: usize) -> usize {
         Blocking::of(self.isa).packed_right(self.terms(side), units)
     }
@@ -225,7 +225,7 @@ impl Kernel for Blocked {
                     _ => {
                         let stride = shared.row_stride();
                         let at = (step - 1) * of.batch * stride;
-                        // SAFETY: rows of the step before, which nobody writes any more.
+                        // SAFETY: rows of the step before, which are no longer written.
                         unsafe {
                             let at = shared.as_mut_ptr().add(at);
                             Rows::from_raw(at, of.batch, of.units, stride)

@@ -1,7 +1,7 @@
 //! A product from entries in no order: each adds to its row as it comes.
 //!
 //! Idea: a thread that has a range of rows passes over all entries and takes its own, so that sums
-//! are made in the same order whoever makes them. 12 bytes an entry for each thread.
+//! are added in the same order on any thread. 12 bytes an entry for each thread.
 
 use super::no_matrix;
 use proofmark_contract::KernelError;

@@ -1,7 +1,7 @@
 //! The kernels of products with a sparse matrix: rows shared out among threads.
 //!
-//! Idea: every row is summed in the same way whoever does it; threads take rows of about as many
-//! entries, so that no thread count changes a bit.
+//! Idea: every thread sums a row in the same way, so that no thread count changes a bit. Threads
+//! take rows with about the same number of entries.
 
 use super::coo::Scattered;
 use super::csr::{Csr, WithMatrix, WithVector, one_by_one};

@@ -1,9 +1,9 @@
-//! Tiles of 8 × 8 turned over in registers, in an order that uses every cache line whole.
+//! Transposes tiles of 8 × 8 in registers, in an order that uses every cache line whole.
 //!
 //! Idea: a cache line of x holds a row of several tiles, and so does one of y. [`BLOCK`] rows of x
-//! are passed from left to right, one line of each at a time: their lines are used up at once, and
-//! runs of BLOCK elements are written to each row of y. Every element is read and written once;
-//! 8 registers of a tile and as many in between.
+//! are processed from left to right, one cache line of each at a time. Their lines are used up at
+//! once, and runs of BLOCK elements are written to each row of y. Every element is read and written
+//! once; 8 registers of a tile and as many in between.
 
 use crate::blocks::made::{Made, typed};
 use crate::blocks::stored::Stored;
@@ -15,7 +15,7 @@ use proofmark_tensor::{Rows, RowsMut};
 
 /// Rows and columns of a tile.
 const TILE: usize = 8;
-/// Rows of x in hand: their pages stay known to the processor.
+/// Rows of x in progress, few enough that their pages stay in the TLB.
 const BLOCK: usize = 64;
 /// Bytes of a cache line.
 const LINE: usize = 64;

@@ -9,8 +9,8 @@
 //! is 4 bytes: f32 or i32.
 //!
 //! `tdpbf16ps` takes subnormal operands as zeros, flushes subnormal results and rounds to nearest
-//! even whatever `MXCSR` says. `tdpfp16ps` reads subnormals, and its products are never such. The
-//! integer products wrap around.
+//! even whatever `MXCSR` says. `tdpfp16ps` reads subnormals, and its products are never subnormal.
+//! The integer products wrap around.
 
 use super::state;
 use core::arch::asm;
@@ -104,8 +104,8 @@ pub(super) static WHOLE: Config = {
     config
 };
 
-/// The whole product of a block: `$load` and `$zero` fill the sums, `$step` takes them on by one
-/// step, `$store` writes them. Tiles 0 to 3 are sums, 4 and 5 left, 6 and 7 right.
+/// The whole product of a block: `$load` and `$zero` fill the sums, `$step` adds one step to them,
+/// `$store` writes them. Tiles 0 to 3 are sums, 4 and 5 left, 6 and 7 right.
 macro_rules! block {
     ($left:ident, $right:ident, $steps:ident, $sums:ident,
      [$($load:literal)+] [$($zero:literal)+] [$($step:expr),+] [$($store:literal)+]) => {
@@ -147,8 +147,8 @@ macro_rules! block {
     };
 }
 
-/// Fetches what the right operand holds eight steps from here, as if a step were two dense tiles:
-/// right operands are streams from L2 or beyond. Wrong addresses cost time and nothing else.
+/// Prefetches the right operand eight steps ahead, as if a step were two dense tiles, because right
+/// operands stream from L2 or beyond. A wrong address costs time and nothing else.
 macro_rules! ahead {
     () => {
         ahead!(
@@ -202,7 +202,7 @@ macro_rules! blocks {
     };
 }
 
-/// The products of two left tiles with the two right tiles that lie so many bytes on.
+/// The products of two left tiles with the two right tiles at a given byte offset.
 macro_rules! part {
     ($product:literal, $first:literal $second:literal) => {
         concat!(
@@ -276,9 +276,8 @@ impl Tiles {
     }
 
     /// Multiplies two left tiles by two right ones over `steps` steps, at least one, into 2 × 2
-    /// tiles of sums; what is multiplied is the sum of `parts` right operands, 1 or 3 of bf16, 1 or
-    /// 2 of f16, whose pairs of dense tiles lie side by side in each step. They are taken to be in
-    /// L1.
+    /// tiles of sums. The right operand is the sum of `parts` operands, 1 or 3 of bf16, 1 or 2 of
+    /// f16, whose pairs of dense tiles lie side by side in each step. They are assumed to be in L1.
     ///
     /// # Safety
     ///

@@ -7,7 +7,7 @@ const STEPS: usize = 3;
 const LEFT_ROW: usize = STEPS * ROW_BYTES + 24;
 const SUMS_ROW: usize = 2 * ROW_BYTES + 32;
 
-/// Bytes that are not the same anywhere near.
+/// Bytes that do not repeat at short distances.
 fn bytes(count: usize, seed: usize) -> Vec<u8> {
     (0..count).map(|index| (((index + seed) * 2_654_435_761) >> 13) as u8).collect()
 }
@@ -90,7 +90,7 @@ fn every_block_of_every_product_agrees_with_plain_loops() {
         let (mut left, mut right) = (bytes(2 * ROWS * LEFT_ROW, 1), bytes(6 * TILE_BYTES, 7));
         match product {
             Product::Bf16 => (left, right) = (whole_bf16(&left), whole_bf16(&right)),
-            // Subnormal operands are numbers as others are.
+            // Subnormal operands are multiplied like any others.
             Product::F16 => (left, right) = (whole_f16(&left, true), whole_f16(&right, false)),
             Product::I8 | Product::U8I8 => {}
         }
