@@ -22,8 +22,8 @@ pub(crate) const CRASHED: u8 = 7;
 /// Our own bug.
 pub(crate) const BUG: u8 = 70;
 
-/// The code of a run's worst finding. `bench` makes tables, not decisions: what it could not
-/// decide is said there and fails nobody (5 is for commands that decide).
+/// The code of a run's worst finding. `bench` makes tables, not decisions: a table says what could
+/// not be decided, and the command still passes (5 is for commands that decide).
 pub(crate) fn of_severity(severity: Option<Severity>) -> u8 {
     match severity {
         Some(Severity::Regression) => REGRESSION,
@@ -35,7 +35,7 @@ pub(crate) fn of_severity(severity: Option<Severity>) -> u8 {
     }
 }
 
-/// The code of a command that decides: what it could not decide is no pass.
+/// The code of a command that decides: an undecided result is not a pass.
 pub(crate) fn of_decision(severity: Severity) -> u8 {
     match severity {
         Severity::Undecided => UNDECIDED,

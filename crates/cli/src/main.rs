@@ -71,7 +71,7 @@ enum Command {
     Prove(cmd::prove::Prove),
     /// Compute every number of a stored run again from its slices
     Replay(cmd::replay::Replay),
-    /// Show a run: who won, by how much, what holds it, what to look at next
+    /// Show a run: the fastest contenders, what limits them, what to look at next
     Report(cmd::report::Report),
     /// Examine one contender on one case again, as a refusal's last line says
     Repro(cmd::repro::Repro),

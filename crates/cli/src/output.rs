@@ -81,7 +81,7 @@ pub(crate) fn say(line: &str) {
     let _ = writeln!(std::io::stderr().lock(), "{line}");
 }
 
-/// Writes data. A reader that has seen enough (`| head`) is no error.
+/// Writes data. A reader that closes the pipe early (`| head`) is not an error.
 pub(crate) fn print(text: &str) -> Result<(), Failure> {
     let mut out = std::io::stdout().lock();
     let newline = if text.ends_with('\n') { "" } else { "\n" };
@@ -104,7 +104,7 @@ pub(crate) fn rendered(format: Format, document: &Document) -> String {
     (renderer.render)(document, &style())
 }
 
-/// Width and colour of what stdout is.
+/// The width and colour that stdout supports.
 fn style() -> Style {
     let is_terminal = std::io::stdout().is_terminal();
     let no_color = env("NO_COLOR").is_some_and(|value| !value.is_empty());

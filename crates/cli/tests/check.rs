@@ -106,7 +106,7 @@ fn a_regression_fails_until_it_is_explained_and_on_the_critical_path_whatever_is
     assert!(out.contains("proofmark compare rev:main rev:slower --case"), "{out}");
     assert!(out.contains("PLANTED (slower=60"), "a planted effect is told: {out}");
 
-    // The entry that is printed does not count before somebody says why.
+    // The printed entry does not count until a user adds the reason.
     let (_, entry) = out.split_once("say why:\n\n").expect("an entry to paste");
     place.rules(entry);
     let (_, talk) = place.expect(&["check", "--repo", "repo"], 2);
@@ -201,7 +201,7 @@ fn init_writes_what_the_documentation_shows_and_overwrites_nothing() {
     ] {
         assert_eq!(fs::read_to_string(place.path(written)).unwrap(), documented(name), "{name}");
     }
-    // Whoever has a file of rules gets the rest.
+    // If the file of rules already exists, only the rest is written.
     fs::remove_file(place.path("ci/proofmark-check.sh")).unwrap();
     let (out, talk) = place.expect(&["init", "--script"], 0);
     assert!(!talk.contains("proofmark.toml\n") && talk.contains("proofmark-check.sh"), "{talk}");

@@ -9,7 +9,7 @@ use std::process::{Command, Output};
 
 const PROOFMARK: &str = env!("CARGO_BIN_EXE_proofmark");
 const CASE: &str = "add:f32[b=2,s=3,d=17]";
-/// One case and little time: what is decided is no matter here.
+/// One case and little time, because the decision does not matter here.
 const QUICK: &[&str] = &["--case", CASE, "--seconds", "1", "--settle", "0"];
 
 /// A folder with a store in it.

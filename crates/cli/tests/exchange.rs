@@ -121,7 +121,7 @@ fn two_shards_merged_are_what_one_run_is() {
     let (merged, whole) = (store.load("latest").unwrap(), other.load("latest").unwrap());
     assert_eq!(merged.plan, whole.plan);
     assert!(merged.sealed && store.verify("latest").unwrap().is_intact());
-    // The same seeds, layouts and orders, whoever ran them.
+    // Seeds, layouts and orders are the same whether one run or two shards made them.
     let seeds = |run: &proofmark_store::Run| -> Vec<(u64, u64)> {
         let race =
             |entry: &proofmark_store::ItemEntry| (entry.item, entry.race.as_ref().unwrap().seed);

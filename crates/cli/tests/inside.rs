@@ -65,7 +65,7 @@ fn thread_counts_race_side_by_side_and_the_run_replays_and_is_traced() {
     holds_the_trace_event_format(&short);
 }
 
-/// Every event is metadata or complete, and what lies within another lies within its time.
+/// Every event is metadata or complete, and a nested event lies within the time of its parent.
 fn holds_the_trace_event_format(trace: &Value) {
     let events = trace["traceEvents"].as_array().unwrap();
     let mut open: Vec<(u64, &str, f64, f64)> = Vec::new();

@@ -30,7 +30,7 @@ fn judged(mut command: Command) -> (BTreeSet<(String, String)>, u64) {
     (rows, document["skipped"].as_u64().unwrap_or(0))
 }
 
-/// Who is proven in f32 as `list --coverage` tells it, by op and kernel.
+/// The contenders that `list --coverage` reports as proven in f32, by op and kernel.
 fn covered(store: &Path) -> BTreeSet<(String, String)> {
     let mut command = Command::new(env!("CARGO_BIN_EXE_proofmark"));
     command.args(["list", "--coverage", "--format", "json", "--store"]).arg(store);
@@ -76,8 +76,8 @@ fn proofs_of_a_killed_command_are_kept_and_only_the_missing_are_made() {
     assert_eq!((again, skipped), (all, 0));
 }
 
-/// A sum of a million terms of both signs may come out near 0, where a thousandth of it is less
-/// than its rounding: with these seeds a right kernel was MISTRUSTED for that.
+/// A sum of a million terms of both signs may be near 0, where a thousandth of it is less than its
+/// rounding error. With these seeds a correct kernel was MISTRUSTED for that.
 #[test]
 fn a_long_sum_with_one_result_is_proven_whatever_the_seed() {
     for seed in ["2", "5", "6"] {

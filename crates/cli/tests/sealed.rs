@@ -1,5 +1,5 @@
-//! A sealed run that somebody changed is read by no command, and one that was only renamed is
-//! told so.
+//! No command reads a sealed run that was changed. A sealed run that was only renamed is reported
+//! as such.
 #![expect(clippy::disallowed_methods, reason = "a test starts the program")]
 
 use std::fs;

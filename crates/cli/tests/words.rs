@@ -112,7 +112,7 @@ fn what_no_memory_holds_is_an_error_and_no_panic() {
         assert!(told.contains("needs about 21.8 TiB") && told.contains("are free"), "{told}");
         assert!(told.contains("hint: "), "{told}");
     }
-    // Beside a case that fits it is left out, and why is told.
+    // Beside a case that fits, it is left out and the reason is reported.
     let sweep = ["bench", "softmax", "--dtype", "f32", "--sweep", "b=1 s=1 d=8,999999999999"];
     let output = proofmark(&[&sweep[..], &["--dry-run", "--format", "json"]].concat());
     assert_eq!(output.status.code(), Some(0), "{}", talk(&output));
@@ -141,8 +141,8 @@ fn a_name_that_nobody_has_is_an_error_also_beside_others() {
         let told = talk(&output);
         assert!(told.contains(&format!("did you mean `{near}`?")), "{command:?} {with}: {told}");
     }
-    // A star that matches nobody, a peer that is not here and a path that no machine has all are
-    // no slips.
+    // A star that matches no contender, a peer that is not here and a path that a machine may lack
+    // are not typing errors.
     let folder = tempfile::tempdir().unwrap();
     let shelf = [("PROOFMARK_PEERS", folder.path().to_str().unwrap())];
     for with in ["native/simd peer/zz*", "native/simd peer/jax", "native/simd native/simd@avx512"] {

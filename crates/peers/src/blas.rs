@@ -175,10 +175,10 @@ impl Peer for Blas {
     }
 }
 
-/// The call of a case, and one of nothing.
+/// The call of a case, and an empty call.
 pub(crate) type CalledAndEmpty = (Called, Box<dyn Fn()>);
 
-/// The call of a case of matmul and one of nothing.
+/// The call of a case of matmul, and an empty call.
 fn multiplying(
     library: &Open,
     case: &Case,
@@ -287,7 +287,7 @@ struct Product {
     is_shared: bool,
 }
 
-/// Refuses what comes after a product: libraries of products have no such thing.
+/// Refuses a bias or an activation after a product, which libraries of products do not have.
 pub(crate) fn product_only(case: &Case) -> Result<(), Unsupported> {
     let is_product = !case.flag("bias", false) && case.word("activation", "none") == "none";
     match is_product {

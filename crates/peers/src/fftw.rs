@@ -9,11 +9,11 @@ use std::cell::{Cell, RefCell};
 use std::ffi::{CStr, c_char, c_int, c_uint, c_void};
 use std::rc::Rc;
 
-/// Ways are tried and the fastest is taken.
+/// Planning tries several ways and takes the fastest.
 const MEASURE: c_uint = 0;
 /// Operands may lie anywhere.
 const UNALIGNED: c_uint = 1 << 1;
-/// Of reals, what is read stays.
+/// Transforms of reals leave their input unchanged.
 const PRESERVE_INPUT: c_uint = 1 << 4;
 const FORWARD: c_int = -1;
 
@@ -168,7 +168,8 @@ struct Planner {
 }
 
 impl Planner {
-    /// The plan for aligned operands or any; made on memory of its own, for trying overwrites it.
+    /// The plan for aligned operands or for any. It is made on memory of its own, because planning
+    /// overwrites it.
     fn plan(&self, is_aligned: bool) -> Result<*mut c_void, String> {
         let slot = usize::from(!is_aligned);
         if let Some(plan) = self.plans.borrow()[slot] {
@@ -206,7 +207,7 @@ impl Planner {
     }
 }
 
-/// A call, one of nothing, and what sets threads.
+/// A call, an empty call, and a function that sets the number of threads.
 type Transforming = (Called, Box<dyn Fn()>, Box<dyn Fn(usize)>);
 
 /// The calls of a case; threads are counted by what `threaded` exports.

@@ -46,7 +46,7 @@ pub enum InstallError {
     /// Only the system's packages have it.
     #[error("it comes with the system's packages only: install `{0}`, then it is found by itself")]
     System(&'static str),
-    /// Nobody but its owner has it.
+    /// Only its owner has it.
     #[error("it is a library of your own: register the new one with --from")]
     Registered,
     /// The shelf cannot be written.
@@ -72,7 +72,7 @@ pub struct Tools {
 const PIP: [&str; 5] =
     ["-m", "pip", "install", "--disable-pip-version-check", "--root-user-action=ignore"];
 
-/// Who hears the lines that installers print.
+/// Receives the lines that installers print.
 pub type Hear<'a> = &'a mut dyn FnMut(&str);
 
 /// Puts a peer on the shelf, in place of what is there of it.
@@ -96,14 +96,14 @@ pub fn add(
         Source::Registered => return Err(InstallError::Registered),
     };
     let shelved = shelved.inspect_err(|_| {
-        // What was half done is of no use, and the reason is told already.
+        // A half-made folder is of no use, and the error already gives the reason.
         let _ = shelf.clear(name);
     })?;
     shelf.write(name, &shelved).map_err(|error| failed("writing its note", error))?;
     Ok(shelved)
 }
 
-/// An empty folder for a peer, named so that a program which runs elsewhere finds it.
+/// Makes an empty folder for a peer. Its path is absolute, for programs that run elsewhere.
 fn fresh_place(shelf: &PeerShelf, name: &str) -> Result<PathBuf, InstallError> {
     shelf.clear(name).map_err(|error| failed("clearing the place", error))?;
     let place = shelf.place(name);
@@ -153,7 +153,7 @@ fn wheels(
 ) -> Result<Shelved, InstallError> {
     let into = place.join("wheels");
     let mut args = PIP.map(OsStr::new).to_vec();
-    // A prefix and not a target: files outside of packages, as MKL's, go into the first only.
+    // A prefix and not a target: only a prefix gets files outside of packages, such as MKL's.
     args.extend(["--no-deps", "--ignore-installed", "--prefix"].map(OsStr::new));
     args.push(into.as_os_str());
     args.extend(packages.iter().map(OsStr::new));

@@ -51,13 +51,13 @@ pub const PEERS: &[&dyn Peer] = &[
     &python::JAX,
 ];
 
-/// The peer of that name: one of ours, or one that somebody put on the shelf.
+/// The peer of that name: one of ours, or one that a user put on the shelf.
 pub fn by_name(shelf: &PeerShelf, name: &str) -> Option<&'static dyn Peer> {
     let known = PEERS.iter().copied().find(|peer| peer.name() == name);
     known.or_else(|| Plugin::on(shelf, name))
 }
 
-/// Every peer of ours, and those that somebody put on the shelf.
+/// Every peer of ours, and those that a user put on the shelf.
 pub fn all(shelf: &PeerShelf) -> Vec<&'static dyn Peer> {
     let mut all = PEERS.to_vec();
     let is_new = |name: &&String| PEERS.iter().all(|peer| peer.name() != name.as_str());

@@ -16,8 +16,8 @@ pub struct Peered {
     pub empty: Option<&'static dyn Fn()>,
 }
 
-/// What keeps idle threads of the usual runtimes asleep instead of spinning beside the contender
-/// whose turn it is, and their counts as they are told.
+/// Variables that keep idle threads of the usual runtimes asleep instead of spinning beside the
+/// contender whose turn it is, and that keep thread counts as they are set.
 const QUIET: &[(&str, &str)] = &[
     ("OMP_WAIT_POLICY", "passive"),
     ("GOMP_SPINCOUNT", "0"),
@@ -52,7 +52,7 @@ pub fn load(
     }
     peer.supports(case).map_err(|reason| NotLoaded::Unsupported(reason.to_string()))?;
     set_environment(peer);
-    // An adapter has one kind of error; what opens was refused because of the case.
+    // An adapter has one kind of error. If its library opens, the case was the reason.
     let ready =
         peer.load(&found, case, signature, threads).map_err(|reason| match peer.open(&found) {
             Ok(()) => NotLoaded::Unsupported(reason),
@@ -87,7 +87,7 @@ fn present(shelf: &PeerShelf, name: &str) -> Result<(&'static dyn Peer, Found), 
 
 fn set_environment(peer: &dyn Peer) {
     for (name, value) in QUIET.iter().chain(peer.environment()) {
-        // SAFETY: a worker has one thread when it loads a contender, so nobody reads meanwhile.
+        // SAFETY: a worker has one thread when it loads a contender, so no other reads meanwhile.
         unsafe { std::env::set_var(name, value) };
     }
 }

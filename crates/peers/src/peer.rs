@@ -13,7 +13,7 @@ pub trait Peer: Sync {
     /// One line: what it is.
     fn summary(&self) -> &'static str;
 
-    /// The ops that it has an equal of; none: only it itself can tell.
+    /// The ops that it has an equal of. An empty list means that only the library itself can tell.
     fn ops(&self) -> &'static [&'static str];
 
     /// Whether it may have an equal of an op.
@@ -90,7 +90,7 @@ pub trait Peer: Sync {
     ) -> Result<Ready, String>;
 }
 
-/// What libraries promise that promise nothing else: sums in f32, and no two calls alike.
+/// The contract of a library that promises nothing else: sums in f32, and no two calls alike.
 pub(crate) const PLAIN: ErrorContract = ErrorContract {
     accumulate: DType::F32,
     reproducibility: Reproducibility::None,
@@ -100,7 +100,7 @@ pub(crate) const PLAIN: ErrorContract = ErrorContract {
     finite_only: false,
 };
 
-/// The same of a library that flushes subnormals, or loses them on the way.
+/// The same for a library that flushes subnormals, or loses them on the way.
 pub(crate) const FLUSHED: ErrorContract = ErrorContract { underflow: Underflow::Flushed, ..PLAIN };
 
 /// How a peer comes onto a machine.
@@ -155,7 +155,7 @@ pub struct Ready {
     /// What follows calls after the clock has stopped: brings the last one's result into the
     /// outputs, where a library returns it in memory of its own, and sends threads to sleep.
     pub settle: Option<Called>,
-    /// The way into the library and back with nothing to do, for what a call itself costs.
+    /// A call of the library with nothing to do, which measures the overhead of a call.
     pub empty: Option<Box<dyn Fn()>>,
 }
 

@@ -61,7 +61,7 @@ struct RawPeer {
     memory: *const c_char,
 }
 
-/// A peer that somebody put on the shelf and this program knows nothing else about.
+/// A peer that a user put on the shelf and that this program knows nothing else about.
 pub struct Plugin {
     name: &'static str,
 }
@@ -70,7 +70,7 @@ impl Plugin {
     /// The peer of that name on the shelf, also where its library has gone.
     pub fn on(shelf: &PeerShelf, name: &str) -> Option<&'static dyn Peer> {
         shelf.note(name)?;
-        // Once for each peer of a process, so that it is like those that are built in.
+        // Leaked once for each peer of a process, so that it is like those that are built in.
         let name: &'static str = Box::leak(name.to_owned().into_boxed_str());
         Some(Box::leak(Box::new(Plugin { name })))
     }
@@ -109,7 +109,7 @@ impl Peer for Plugin {
         threads: usize,
     ) -> Result<Ready, String> {
         let mut ready = load(found, case, threads)?;
-        // Nothing is known of what a stranger's library does after its calls: it is timed.
+        // What an unknown library does after its calls is not known, so it is timed too.
         if let Some(settle) = ready.settle.take() {
             let run = ready.run;
             ready.run = Box::new(move |call| run(call).and_then(|()| settle(call)));

@@ -14,8 +14,8 @@ pub(crate) fn is_of_nothing(call: &Call<'_>) -> bool {
     call.outputs.iter().all(|tensor| tensor.layout.is_empty())
 }
 
-/// Does calls without a library that has no empty axes: nothing to write, or only zeros, what
-/// sums of no terms are. Whether it was such a call.
+/// Completes calls with empty axes for a library that has none: there is nothing to write, or only
+/// zeros, which are the sums of no terms. Returns whether it was such a call.
 pub(crate) fn is_settled(call: &Call<'_>) -> bool {
     let is_zero = call.inputs.iter().any(|tensor| tensor.layout.is_empty());
     if is_zero {

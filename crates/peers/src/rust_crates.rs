@@ -106,7 +106,7 @@ impl Peer for RustCrate {
         }
     }
 
-    /// Where candle loses subnormals; no other crate does.
+    /// Candle loses subnormals in these ops; no other crate does.
     fn contract(&self, case: &Case) -> ErrorContract {
         if matches!(case.op.as_str(), "silu" | "add") { FLUSHED } else { PLAIN }
     }

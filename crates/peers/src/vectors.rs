@@ -12,7 +12,7 @@ type Dot<I> = unsafe extern "C" fn(I, *const f32, I, *const f32, I) -> f32;
 type Axpy<I> = unsafe extern "C" fn(I, f32, *const f32, I, *mut f32, I);
 type Copy<I> = unsafe extern "C" fn(I, *const f32, I, *mut f32, I);
 
-/// The call of a case and one of nothing; `name` gives the library's name of a routine.
+/// The call of a case and an empty call; `name` gives the library's name of a routine.
 ///
 /// # Errors
 /// If the library lacks a routine.

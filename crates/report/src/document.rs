@@ -4,7 +4,7 @@ use crate::plot::Plot;
 use serde_json::Value;
 use std::sync::Arc;
 
-/// What is said about a cell by colour, where there is colour; never the only bearer of meaning.
+/// What the colour of a cell says, where there is colour. Colour never carries a meaning alone.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Emphasis {
     /// As it should be, or the best.

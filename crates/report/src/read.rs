@@ -38,14 +38,14 @@ pub struct BenchFile {
     pub records: Vec<Record>,
     /// Its findings.
     pub findings: Vec<Finding>,
-    /// Who could not enter.
+    /// The contenders that could not enter.
     pub absent: Vec<Absence>,
 }
 
 /// Reads the JSON of a bench.
 ///
 /// # Errors
-/// If it is none.
+/// If the data is not the JSON of a bench.
 pub fn read_bench(data: &Value) -> Result<BenchFile, ReadError> {
     let records = data.get("records").and_then(Value::as_array).ok_or(ReadError::NoRecords)?;
     let read = |(index, flat): (usize, &Value)| {
@@ -114,7 +114,7 @@ fn record(flat: &Value) -> Result<Record, String> {
     })
 }
 
-/// The contender, whatever its name: what a report shows need not be able to run.
+/// The contender, whatever its name: a report may show a contender that cannot run.
 fn contender(id: &str) -> Option<ContenderId> {
     id.parse().ok().or_else(|| {
         let (family, name) = id.split_once('/')?;
@@ -136,7 +136,7 @@ fn receipt(flat: &Value) -> Receipt {
     }
 }
 
-/// The work again from time and rates; what was read and written is told as one.
+/// The work, recomputed from time and rates; bytes read and written are one sum.
 fn work(flat: &Value) -> Work {
     let ns = number(flat, "time_ms").map(|ms| ms * 1e6);
     let amount = |rate| ns.zip(number(flat, rate)).map_or(0, |(ns, rate)| (ns * rate) as u64);
@@ -211,7 +211,7 @@ fn performance(flat: &Value) -> Option<Performance> {
         achieved: achieved("pages_achieved"),
         ..PageState::default()
     });
-    // The rates themselves are not in the flat form: only what they led to.
+    // The flat form does not hold the rates themselves, only what they led to.
     let limits = number(flat, "bound_ns").map(|bound_ns| Limits {
         flops_per_second: f64::INFINITY,
         bytes_per_second: f64::INFINITY,
@@ -236,7 +236,7 @@ fn performance(flat: &Value) -> Option<Performance> {
         inputs: of(flat, "inputs").unwrap_or_default(),
         seen_faster: number(flat, "seen_faster"),
         grown_bytes: number(flat, "grown_bytes").map(|bytes| bytes as u64),
-        // An arm that is compared with none is the first.
+        // An arm without a comparison is the first.
         slices: SliceSpan { race: 0, arm: u32::from(comparison.is_some()) },
         comparison,
         conditions,
@@ -260,7 +260,7 @@ mod tests {
         assert_eq!(read.findings, findings);
         for (before, after) in records.iter().zip(&read.records) {
             let (before, mut after) = (flat_record(before), flat_record(after));
-            // Errors are shown for stages that ran, which are not told.
+            // Errors are shown only for stages that ran, and the flat form does not say which ran.
             for name in ["q_max", "q_rms", "pages_achieved"] {
                 after[name] = before[name].clone();
             }

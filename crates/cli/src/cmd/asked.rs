@@ -38,7 +38,7 @@ impl AskedCases {
         self.suite.is_some() || self.size.is_some() || self.sweep.is_some()
     }
 
-    /// The cases asked for, those of `suite` where only ops are; none where nothing is.
+    /// The cases asked for. Ops alone mean the cases of `suite`; no arguments mean no cases.
     pub(super) fn of(&self, ops: &[String], suite: &str, cap: Isa) -> Result<Vec<Case>, Failure> {
         if !self.case.is_empty() {
             return parsed(self.case.iter().map(String::as_str));
@@ -49,7 +49,7 @@ impl AskedCases {
         Ok(cases(&self.request(ops, suite, cap)?)?)
     }
 
-    /// A request for the cases asked for, those of `suite` where only ops are.
+    /// A request for the cases asked for. Ops alone mean the cases of `suite`.
     pub(super) fn request(
         &self,
         ops: &[String],
@@ -87,7 +87,7 @@ pub(super) struct AskedRace {
 }
 
 impl AskedRace {
-    /// A second a race at the most where it is to be quick.
+    /// The terms of each race; a quick race takes at most a second.
     pub(super) fn terms(&self, threads: u16, is_quick: bool) -> RaceTerms {
         RaceTerms {
             threads: usize::from(threads),

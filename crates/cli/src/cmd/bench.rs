@@ -18,12 +18,12 @@ pub(crate) struct Bench {
     /// Ops to measure; all by default
     #[arg(value_name = "OP")]
     ops: Vec<String>,
-    /// One more op, for those who are used to this flag
+    /// One more op; the same as an argument
     #[arg(long = "op", value_name = "OP", conflicts_with = "case")]
     more_ops: Vec<String>,
     #[command(flatten)]
     asked: AskedCases,
-    /// Who: patterns such as `native/*` or `native/simd@avx2`
+    /// Contenders: patterns such as `native/*` or `native/simd@avx2`
     #[arg(long, default_value = "native/*")]
     with: String,
     /// Thread counts, as `1,2`; all processors by default

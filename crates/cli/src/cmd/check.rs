@@ -69,9 +69,9 @@ Exit codes, the worst first: 4 integrity, 3 a wrong kernel, 7 a contender crashe
 1 a regression or a missed target, 6 environment, 5 undecided, 0 pass. `proofmark init` writes a
 proofmark.toml to begin with.";
 
-/// Seconds of a race where nobody says otherwise.
+/// Default seconds of a race.
 const SECONDS: f64 = 60.0;
-/// Error rate where nobody says otherwise.
+/// Default error rate.
 const ALPHA: f64 = 0.01;
 
 impl Check {

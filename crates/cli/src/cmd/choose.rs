@@ -104,7 +104,7 @@ impl Choose {
     }
 
     fn cases(&self, cap: Isa) -> Result<Vec<Case>, Failure> {
-        // Blocks are those of one op, which may be left unsaid.
+        // Only one op has blocks, so the user may leave out its name.
         let matmul = (self.blocks && self.asked.is_swept()).then(|| "matmul".to_owned());
         let ops: Vec<String> = self.ops.iter().cloned().chain(matmul).collect();
         match self.asked.of(&ops, "smoke", cap)? {

@@ -40,7 +40,7 @@ impl Init {
         let mut samples = vec![PROJECT];
         samples.extend(self.github.then_some(WORKFLOW));
         samples.extend(self.script.then_some(SCRIPT));
-        // Whoever has a project file asks for the rest alone.
+        // If the project file already exists, only the other files are written.
         if samples.len() > 1 && !self.force && self.folder.join(PROJECT.0).exists() {
             samples.remove(0);
         }

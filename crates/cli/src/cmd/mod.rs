@@ -39,8 +39,9 @@ use proofmark_engine::{
 };
 use proofmark_schema::Isa;
 
-/// This very program as a worker. Workers read tuned constants themselves; what is wrong with
-/// them is told here, once. Whoever starts workers proves, so that memory is kept from here on.
+/// This very program as a worker. Workers read tuned constants themselves; an error in the
+/// constants is reported here, once. A command that starts workers also proves kernels, so this
+/// process keeps freed memory from here on.
 fn here() -> Result<Here, Failure> {
     constants::in_force()?;
     keep_freed_memory();
@@ -103,7 +104,7 @@ impl StorePath {
     }
 }
 
-/// The parser of arguments knows no hints, so that they go into the message.
+/// The message with its hint, because the argument parser has no hints of its own.
 fn with_hint(error: &EngineError) -> String {
     match error.hint() {
         Some(hint) => format!("{error}\nhint: {hint}"),

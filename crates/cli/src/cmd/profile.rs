@@ -17,7 +17,7 @@ use std::path::{Path, PathBuf};
 pub(crate) struct Profile {
     #[command(flatten)]
     what: What,
-    /// Who
+    /// Contender to profile
     #[arg(long, default_value = "native/simd")]
     contender: ContenderId,
     /// Write a flame graph to this file
@@ -54,7 +54,7 @@ pub(super) struct What {
     /// Samples a second of each thread
     #[arg(long, default_value_t = 997, value_parser = clap::value_parser!(u64).range(1..=20_000))]
     hertz: u64,
-    /// Who takes the samples; by default the first that may
+    /// What takes the samples; by default the first that this system permits
     #[arg(long)]
     sampler: Option<Sampler>,
     /// Seed of the inputs
@@ -64,7 +64,7 @@ pub(super) struct What {
     pub(super) shown: Shown,
 }
 
-/// Who takes the samples.
+/// What takes the samples.
 #[derive(Clone, Copy, ValueEnum)]
 enum Sampler {
     /// The kernel, by its clock event (perf_event_open)

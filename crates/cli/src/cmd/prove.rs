@@ -22,7 +22,7 @@ pub(crate) struct Prove {
     /// Element types, as `f32,bf16`; all by default
     #[arg(long, value_delimiter = ',')]
     dtype: Vec<DType>,
-    /// Who: patterns such as `native/simd@avx2`; every kernel on every path by default
+    /// Contenders: patterns such as `native/simd@avx2`; every kernel on every path by default
     #[arg(long, default_value = "native/*@*")]
     with: String,
     /// Threads contenders are given
@@ -74,7 +74,8 @@ impl Prove {
     }
 }
 
-/// The row of a contender: of the cases it does, unless it does none.
+/// The row of a contender. It covers the cases that the contender supports, or all cases if it
+/// supports none.
 fn row(certified: &Certified) -> Option<ProveRow> {
     let does = |proof: &&Proof| {
         certified.outcome == Outcome::Unsupported || proof.outcome != Outcome::Unsupported

@@ -43,7 +43,7 @@ const AFTER_HELP: &str = "\
 Examples:
   proofmark report                              the last run, all of it
   proofmark report --html report.html           the same as a page, with plots and slices
-  proofmark report --only ranking,status        who wins, and what to optimise first
+  proofmark report --only ranking,status        the fastest, and what to optimise first
   proofmark report 01a1df84 01a1e036            two runs beside each other
   proofmark report --op matmul --contender 'native/*' --format svg > matmul.svg";
 

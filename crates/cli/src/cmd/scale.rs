@@ -36,7 +36,7 @@ pub(crate) struct Scale {
     /// Attributes, as `eps=1e-5,variant=gemma`
     #[arg(long, value_delimiter = ',', value_parser = attribute)]
     attr: Vec<(String, AttrValue)>,
-    /// Who: patterns such as `native/* peer/onednn`; our kernels that use threads by default
+    /// Contenders: patterns such as `native/* peer/onednn`; our kernels that use threads by default
     #[arg(long)]
     with: Option<String>,
     /// Thread counts, as `1,2,4` or `1..8`; 1, 2, 4 and so on to all processors by default

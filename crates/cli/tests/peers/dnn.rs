@@ -12,7 +12,7 @@ fn products_and_sums_of_onednn_are_proven() {
     }
 }
 
-/// Its relu makes 0 of NaN, and its contract says so.
+/// Its relu returns 0 for NaN, and its contract says so.
 #[test]
 fn who_promises_nothing_for_nan_is_given_none() {
     if is_here("onednn") {

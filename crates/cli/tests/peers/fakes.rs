@@ -113,13 +113,12 @@ fn a_peer_that_dies_or_hangs_costs_only_its_own_cells() {
     }
 }
 
-/// It is stopped while other arms are in turn, so it slows down only itself.
+/// The peer is stopped during the turns of other arms, so it slows down only itself.
 #[test]
 fn a_peer_whose_thread_spins_between_its_calls_takes_nothing_from_others() {
     let place = Place::with(&["spinning"]);
     let (code, records) = place.bench("native/simd peer/fake-spinning", "1");
-    // Whether its thread finds a processor of its own, which it was not granted, is the machine's
-    // doing.
+    // Whether its thread finds a processor that it was not granted depends on the machine.
     assert!(matches!(code, 0 | 4), "{code}: {records:#?}");
     assert!(of(&records, "native/simd")["time_ms"].is_f64(), "{records:#?}");
 }
@@ -133,7 +132,7 @@ fn a_peer_cannot_spoil_what_others_are_judged_on() {
     assert!(native["time_ms"].is_f64(), "{native:#}");
 }
 
-/// Proofs see one call, or two with a pause before them; races see rows of them.
+/// A proof makes one call, or two with a pause before them; a race makes many calls in a row.
 #[test]
 fn a_peer_that_skips_its_work_in_a_row_of_calls_is_wrong() {
     let place = Place::with(&["standing", "close", "first", "every"]);
@@ -147,7 +146,7 @@ fn a_peer_that_skips_its_work_in_a_row_of_calls_is_wrong() {
     assert!(of(&records, "native/simd")["time_ms"].is_f64());
 }
 
-/// Pools of threads look for more work after a call; they are stopped when the turn is handed on.
+/// Thread pools look for more work after a call. They are stopped when the turn is handed on.
 #[test]
 fn a_peer_whose_thread_spins_for_a_moment_after_each_call_is_raced() {
     let place = Place::with(&["lingering"]);
@@ -158,7 +157,7 @@ fn a_peer_whose_thread_spins_for_a_moment_after_each_call_is_raced() {
     }
 }
 
-/// Its results are not there when it returns; or it finds operands that are already replaced.
+/// Its results are missing when it returns, or its thread finds operands that are already replaced.
 #[test]
 fn a_peer_that_works_in_its_thread_after_the_call_has_no_time() {
     let place = Place::with(&["deferred"]);
@@ -171,7 +170,7 @@ fn a_peer_that_works_in_its_thread_after_the_call_has_no_time() {
     assert!(deferred["time_ms"].is_null(), "{deferred:#}");
 }
 
-/// What a plug-in does to bring its results home is timed, whatever it does there.
+/// The time of a plug-in includes bringing its results home, whatever it does there.
 #[test]
 fn a_peer_gains_nothing_by_computing_when_it_should_only_copy() {
     let place = Place::with(&["homing", "late", "hoarding"]);
@@ -189,7 +188,7 @@ fn a_peer_that_remembers_results_gains_nothing_and_a_stale_one_is_wrong() {
     let place = Place::with(&["memo", "stale"]);
     let (code, records) = place.bench("native/simd peer/fake-*", "1");
     assert_eq!(code, 3, "{records:#?}");
-    // It is right on all inputs, and no input comes twice.
+    // It is right on all inputs, but no input comes twice, so memoisation gains nothing.
     let memo = of(&records, "peer/fake-memo");
     assert_eq!(memo["outcome"], "PROVEN", "{memo:#}");
     let time = |name| of(&records, name)["time_ms"].as_f64().unwrap();

@@ -41,8 +41,8 @@ fn is_here(peer: &str) -> bool {
     is_ready
 }
 
-/// The seed of proofs here. These tests ask whether an adapter is right, and they must give the same
-/// answer every time; whether the gate is fair for any seed is asked by `selftest gate`.
+/// The seed of proofs here. These tests ask whether an adapter is right, and they must give the
+/// same answer every time. `selftest gate` asks whether the gate is fair for any seed.
 const SEED: &str = "20261115";
 
 /// Asserts the outcome of a peer's proof.

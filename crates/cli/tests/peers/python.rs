@@ -47,7 +47,7 @@ fn numpy_is_proven_on_short_groups_and_where_infinities_follow_no_rule() {
     }
 }
 
-/// A last pair of each row that reaches into the next one is not given to it.
+/// Cases in which the last pair of a row reaches into the next row are not given to it.
 #[test]
 fn pytorch_is_proven_in_16_bits_with_what_it_promises_there() {
     if is_here("pytorch") {
@@ -66,8 +66,8 @@ fn jax_is_proven_and_measured() {
     }
 }
 
-/// Angles are f64, queries are scaled before scores, hidden elements do not hide NaN, groups may
-/// be short, and what is flushed and what cancels add up.
+/// Angles are f64, queries are scaled before scores, hidden elements do not hide NaN, groups may be
+/// short, and the losses by flushing and by cancellation add up.
 #[test]
 fn jax_is_proven_on_what_its_users_compose() {
     if is_here("jax") {

@@ -43,7 +43,7 @@ fn ggml_does_what_llama_needs_of_it() {
     expect("ggml", "add", &[("f32", "PROVEN"), ("bf16", "PROVEN"), ("f16", "PROVEN")]);
 }
 
-/// Its gelus by tables of f16 are entered as f16; the others lose what their formulas lose.
+/// Its gelus that use f16 tables are entered as f16; the others lose what their formulas lose.
 #[test]
 fn ggml_is_held_to_its_own_formulas() {
     expect("ggml", "gelu", &[("f32", "PROVEN"), ("f16", "PROVEN")]);
@@ -56,6 +56,7 @@ fn ggml_is_held_to_its_own_formulas() {
 
 #[test]
 fn candle_may_lose_small_results_of_silu() {
-    // From -88 down its exponential overflows: -0 where numbers are left. Its contract says so.
+    // From -88 down its exponential overflows and the result is -0, although the exact result is
+    // not zero. Its contract says so.
     expect("candle", "silu", &[("f32", "PROVEN"), ("bf16", "UNSUPPORTED")]);
 }

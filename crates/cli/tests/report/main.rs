@@ -47,7 +47,7 @@ fn a_run_is_told_in_words_tables_and_every_format() {
     assert!(page.starts_with("<!") && page.trim_end().ends_with("</html>"), "{page:.200}");
     assert!(!Path::new("-").exists());
     let all = report(&[]);
-    for part in ["Side by side", "Who wins", "Along the axes", "Red flags", "What is proven"] {
+    for part in ["Side by side", "The fastest", "Along the axes", "Red flags", "What is proven"] {
         assert!(all.contains(&format!("== {part} ==")), "{part} in\n{all}");
     }
     assert!(all.contains("$ proofmark bench add --dtype f32 --sweep 'b=1 s=2,4,8 d=64,256'"));
@@ -61,7 +61,7 @@ fn a_run_is_told_in_words_tables_and_every_format() {
     assert_eq!(csv.lines().count(), data["records"].as_array().unwrap().len() + 1);
     let svg = report(&["--format", "svg", "--only", "sweep"]);
     assert!(svg.starts_with("<svg ") && svg.contains("<title>native/simd"), "{svg}");
-    // The file that the bench wrote is as good as the run, but for what is not in it.
+    // The file that the bench wrote reports the same as the run, except for what it leaves out.
     let file = folder.path().join("bench.json");
     std::fs::write(&file, &written).unwrap();
     let read = report(&[file.to_str().unwrap(), "--only", "ranking"]);

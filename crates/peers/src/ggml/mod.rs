@@ -38,10 +38,10 @@ impl Peer for Ggml {
         ops::supports(case).map_err(Unsupported)
     }
 
-    /// Its exponential overflows where the result is not zero yet, and what is gated by it is
-    /// lost with the gate; its gelu is the textbook's, by `1 + erf`; its relu makes 0 of NaN, and
-    /// its attention follows no rule for scores that are not finite. The processor's products of
-    /// bf16 take subnormals for 0.
+    /// Its exponential overflows where the result is not zero yet, and a value gated by it is lost
+    /// with the gate. Its gelu uses the textbook formula, with `1 + erf`. Its relu returns 0 for
+    /// NaN, and its attention follows no rule for scores that are not finite. The processor's
+    /// products of bf16 treat subnormals as 0.
     fn contract(&self, case: &Case) -> ErrorContract {
         let op = case.op.as_str();
         let is_flushed = match op {
@@ -92,7 +92,7 @@ impl Peer for Ggml {
                 let mut graphs = graphs.borrow_mut();
                 graphs.of(&run_by, call)?.compute(&run_by, backend, call)
             }),
-            // The library's own threads look for more work for longer than a turn lasts.
+            // Otherwise the library's threads look for more work for longer than a turn lasts.
             settle: Some(Box::new(move |_| {
                 rest_by.rest(resting.get());
                 Ok(())

@@ -24,8 +24,9 @@ const fn op(dtypes: &'static [DType], nodes: Nodes) -> Op {
     Op { dtypes, nodes }
 }
 
-/// Every op that there are nodes for. In place, an operand is written that others are read before.
-/// Not among them is its geglu: it looks the gate up in a table of f16 numbers before the product.
+/// Every op that there are nodes for. In place, the written operand follows those that are only
+/// read. Its geglu is left out because it looks the gate up in a table of f16 numbers before the
+/// product.
 pub(super) const OPS: &[(&str, Op)] = &[
     ("add", op(ALL, |m, _, given| two(m, [c"ggml_add", c"ggml_add_inplace"], given))),
     ("sub", op(ALL, |m, _, given| two(m, [c"ggml_sub", c"ggml_sub_inplace"], given))),
@@ -94,7 +95,7 @@ pub(super) fn supports(case: &Case) -> Result<(), String> {
             let is_plain = !has_bias && case.word("activation", "none") == "none";
             unless(!is_plain, "nothing follows inside its products")
         }
-        // Its results are numbers of f16 whatever the element type is.
+        // Its results are f16 numbers, whatever the element type is.
         "gelu_tanh" | "gelu_quick" => unless(
             case.dtype == DType::F32,
             "it looks f32 up in a table of f16 numbers: --dtype f16",
@@ -239,7 +240,8 @@ fn qk_norm(
     case: &Case,
     given: &[Bound],
 ) -> Result<Vec<Handle>, KernelError> {
-    // Everything read, all the weights, everything written: one of each for q, for k, or for both.
+    // All inputs come first, then all weights, then all outputs: one each for q, for k, or for
+    // both.
     let count = given.len() / 3;
     let norm = |place: usize| {
         rms_norm(maker, case, given[place], given[count + place], given[2 * count + place])

@@ -125,7 +125,7 @@ pub(super) fn done(status: c_int, what: &str) -> Result<(), String> {
     Err(format!("`{what}` answers: {why}"))
 }
 
-/// The words of the library that end in 0 and stay.
+/// A text of the library, which ends in 0 and stays.
 pub(super) fn text(words: *const c_char) -> String {
     if words.is_null() {
         return "unknown".to_owned();

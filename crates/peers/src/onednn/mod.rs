@@ -21,8 +21,8 @@ use std::rc::Rc;
 /// oneDNN.
 pub(crate) struct OneDnn;
 
-/// Ops in which NaN or an infinity is not carried as their definitions say: 0 of NaN, NaN of an
-/// infinity.
+/// Ops that do not carry NaN or infinities as their definitions say: they return 0 for NaN, or NaN
+/// for an infinity.
 const FINITE_ONLY: &[&str] = &["relu", "exp", "gelu_tanh", "geglu", "max", "softmax", "layer_norm"];
 
 impl Peer for OneDnn {
@@ -88,9 +88,9 @@ impl Peer for OneDnn {
         Ok(())
     }
 
-    /// Its conversions of bf16 and its exponential lose subnormals, and what is gated by them is
-    /// lost with the gate; its relu makes 0 of NaN, its
-    /// gelu NaN of infinity, and its softmax and norms follow no rule for them either.
+    /// Its conversions of bf16 and its exponential lose subnormals, and a value gated by them is
+    /// lost with the gate. Its relu returns 0 for NaN, its gelu returns NaN for infinity, and its
+    /// softmax and norms follow no rule for them either.
     fn contract(&self, case: &Case) -> ErrorContract {
         let is_exact = matches!(
             case.op.as_str(),
@@ -111,7 +111,7 @@ impl Peer for OneDnn {
         signature: &Signature,
         threads: usize,
     ) -> Result<Ready, String> {
-        // As long as the process, as the library itself.
+        // Leaked, so that it lives as long as the process, as the library itself does.
         let library: &'static Library = Box::leak(Box::new(Library::open(&found.library)?));
         let ready = Rc::new(Contender {
             library,
@@ -143,7 +143,8 @@ impl Peer for OneDnn {
             },
             set_threads: library.set_threads.map(|_| -> Box<dyn Fn(usize)> {
                 Box::new(move |threads| {
-                    // A primitive that cannot be made is made again, and told of, by the call.
+                    // If the primitive cannot be made, the next call tries again and reports the
+                    // error.
                     let _ = told.set_threads(threads);
                 })
             }),
@@ -164,9 +165,9 @@ fn has_short_group(case: &Case) -> bool {
     is_grouped && length > group && !length.is_multiple_of(group)
 }
 
-/// Whether sums that are asked for as i32 are rounded on the way: signed bytes are multiplied as
-/// unsigned ones there, and the correction is f32, which is exact up to 2^24, that is of 1024
-/// products. Seen with oneDNN 3.2; on AMX sums are exact.
+/// Whether sums that are asked for as i32 are rounded on the way: this implementation multiplies
+/// signed bytes as unsigned ones and corrects the sum in f32, which is exact up to 2^24, that is
+/// for 1024 products. Seen with oneDNN 3.2; on AMX sums are exact.
 fn rounds_sums(case: &Case, implementation: &str) -> bool {
     let is_raw = case.op == "matmul_int8" && case.word("out", "f32") == "i32";
     is_raw && case.size("k") > Some(1024) && implementation.ends_with("avx512_core_vnni")
@@ -192,12 +193,12 @@ struct Contender {
     /// An operand has no elements, which the library does not define.
     is_empty: bool,
     threads: Cell<usize>,
-    /// Its layer norm takes the padding of one operand for that of all.
+    /// Unpadded operands for layer norm, which takes the padding of one operand for that of all.
     dense: Option<RefCell<Dense>>,
     made: RefCell<Option<Made>>,
 }
 
-/// The primitive for operands that lie so, and where they lie now.
+/// The primitive for operands with these row strides, and their current addresses.
 struct Made {
     primitive: Primitive,
     row_strides: Vec<usize>,
@@ -219,7 +220,7 @@ fn row_stride(tensor: &Tensor) -> usize {
 }
 
 impl Contender {
-    /// Primitives are made for a number of threads.
+    /// Sets the number of threads and makes the primitive again, since it is made for that number.
     fn set_threads(&self, threads: usize) -> Result<(), String> {
         if self.threads.replace(threads) == threads {
             return Ok(());
@@ -229,7 +230,7 @@ impl Contender {
             unsafe { set(c_int::try_from(threads).unwrap_or(c_int::MAX)) };
         }
         *self.made.borrow_mut() = None;
-        // Whether the library has the formula is seen here, not by the first call.
+        // Made here, so that a formula that the library lacks fails now and not in the first call.
         *self.made.borrow_mut() = Some(self.make(&self.expected, Vec::new())?);
         Ok(())
     }

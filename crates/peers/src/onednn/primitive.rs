@@ -6,8 +6,8 @@ use std::ptr::{null, null_mut};
 
 const INFERENCE: c_int = 96;
 const IMPLEMENTATION_NAME: c_int = 8;
-/// The role of the second source of the first operation that follows a formula, and how far that
-/// of each later one is.
+/// The role of the second source of the first operation that follows a formula. The role of each
+/// later operation is this much further on.
 const AFTER: c_int = 32768;
 const SCALE_AND_SHIFT: c_uint = 6;
 
@@ -60,7 +60,7 @@ pub(super) enum Formula {
     Eltwise(c_int, f32),
     /// Layer normalisation along the last axis, with its epsilon.
     LayerNorm(f32),
-    /// One number of the elements along each axis of which the result has but one.
+    /// A reduction along each axis on which the result has one element.
     Reduction(c_int),
     /// The same elements in another order or type.
     Reorder,

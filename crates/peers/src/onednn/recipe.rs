@@ -15,7 +15,7 @@ pub(super) struct Lay {
 }
 
 impl Lay {
-    /// An operand without padding, with one of everything that there is none of.
+    /// An operand without padding, in which empty axes have size 1.
     pub(super) fn inhabited(operand: &Operand) -> Lay {
         let shape: Vec<usize> = operand.shape.iter().map(|&size| size.max(1)).collect();
         Lay { dtype: operand.dtype, row_stride: shape.last().copied().unwrap_or(1), shape }
@@ -36,12 +36,12 @@ impl Lay {
     }
 }
 
-/// The recipe of a case whose operands lie so.
+/// Makes the recipe of a case whose operands have these layouts.
 type Make = fn(&Case, &[Lay]) -> Recipe;
 
-/// Every op that there is a recipe for. Not among them, because they are wrong: its gelu, which is
-/// infinite above half of the greatest number, and its log_softmax, whose logarithm is off by up
-/// to 10 units.
+/// Every op that there is a recipe for. Two ops are left out because the library computes them
+/// wrong: its gelu is infinite above half of the greatest number, and the logarithm of its
+/// log_softmax is off by up to 10 units.
 pub(super) const OPS: &[(&str, Make)] = &[
     ("add", |_, lays| binary(algorithm::ADD, lays)),
     ("sub", |_, lays| binary(algorithm::SUB, lays)),
@@ -94,8 +94,8 @@ fn eltwise(kind: c_int, alpha: f32, lays: &[Lay]) -> Recipe {
     along_rows(Formula::Eltwise(kind, alpha), lays)
 }
 
-/// The first and second source and the result of two operands; in place, the written one follows
-/// the one that is only read.
+/// The indices of the first source, the second source and the result. In place, the written operand
+/// follows the one that is only read.
 fn pair(lays: &[Lay]) -> [usize; 3] {
     if lays.len() == 2 { [1, 0, 1] } else { [0, 1, 2] }
 }
@@ -210,7 +210,7 @@ fn whole(role: c_int, operand: usize, lays: &[Lay]) -> View {
 
 fn matmul(case: &Case, lays: &[Lay]) -> Recipe {
     let last = lays.len() - 1;
-    // Products with one right side are one taller product, as users of linear layers call it.
+    // Products that share the right side are one taller product, as in calls of linear layers.
     let view = |role, operand| match case.flag("shared", false) {
         true => matrix(role, operand, lays),
         false => planes(role, operand, lays),
@@ -261,7 +261,7 @@ fn matrix(role: c_int, operand: usize, lays: &[Lay]) -> View {
         operand,
         dtype: number(lay.dtype).unwrap_or(0),
         dims: vec![lay.rows() as i64, lay.columns() as i64],
-        // Strides of nothing are at least 1 too.
+        // A stride is at least 1, even for an empty operand.
         strides: vec![lay.row_stride.max(1) as i64, 1],
     }
 }
@@ -278,7 +278,7 @@ fn planes(role: c_int, operand: usize, lays: &[Lay]) -> View {
     view
 }
 
-/// An operand of one axis as the only row of so many axes.
+/// An operand of one axis as the only row of a view with this many axes.
 fn row_of(role: c_int, operand: usize, lays: &[Lay], axes: usize) -> View {
     let length = lays[operand].columns() as i64;
     let mut view = matrix(role, operand, lays);

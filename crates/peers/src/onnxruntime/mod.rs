@@ -41,10 +41,10 @@ impl Peer for OnnxRuntime {
         &["libonnxruntime.so", "libonnxruntime.so.1"]
     }
 
-    /// Its greatest element passes NaN over. Its gelus are the textbook's, by `1 + erf` and
-    /// `1 + tanh`. Its tanh is a quotient of polynomials whose terms in x lose the digits of
-    /// subnormals. Its sigmoid, `1/2` plus such a quotient, is 0 from -18 down where e^x is not:
-    /// no contract says that, so that it is refused, with silu, swiglu and gelu_quick.
+    /// Its max ignores NaN. Its gelus use the textbook formulas, with `1 + erf` and `1 + tanh`. Its
+    /// tanh is a quotient of polynomials whose terms in x lose the digits of subnormals. Its
+    /// sigmoid, `1/2` plus such a quotient, is 0 from -18 down, where e^x is not. No contract
+    /// allows that, so it is refused, with silu, swiglu and gelu_quick.
     fn contract(&self, case: &Case) -> ErrorContract {
         ErrorContract {
             finite_only: case.op == "max",
@@ -64,7 +64,7 @@ impl Peer for OnnxRuntime {
         signature: &Signature,
         threads: usize,
     ) -> Result<Ready, String> {
-        // As long as the process, as the library itself.
+        // Leaked, so that it lives as long as the process, as the library itself does.
         let runtime: &'static Runtime = Box::leak(Box::new(Runtime::open(&found.library)?));
         let model = Model::new(&ops::graph(case)?, signature)?;
         let session = runtime.session(&model, threads)?;
@@ -83,7 +83,8 @@ impl Peer for OnnxRuntime {
             set_threads: Some(Box::new(move |threads| {
                 let mut state = told.borrow_mut();
                 if state.threads != threads {
-                    // A session has its threads for life; what fails here is told by the call.
+                    // A session has its threads for life, so a new one is made. The call reports a
+                    // failure.
                     (state.threads, state.session) = (threads, runtime.session(&model, threads));
                 }
             })),
@@ -108,7 +109,7 @@ fn nothing() -> Result<Model, String> {
 struct State {
     threads: usize,
     session: Result<Session, String>,
-    /// Operands without their padding: the library knows none.
+    /// Operands without their padding, which the library does not support.
     dense: Dense,
 }
 

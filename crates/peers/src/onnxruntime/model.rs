@@ -53,7 +53,7 @@ pub(super) struct Graph {
     pub(super) opset: (u64, u64),
 }
 
-/// The set that everything is in that needs no newer one.
+/// The set of ops for every graph that needs no newer one.
 const OPSET: (u64, u64) = (17, 8);
 
 impl From<String> for Graph {

@@ -80,7 +80,7 @@ fn activation(name: &str, from: &str, to: &str) -> Result<String, String> {
         "relu" => format!("{to} = Relu({from})"),
         "gelu" => format!("{to} = own.Gelu({from})"),
         "gelu_tanh" => format!("{to} = own.FastGelu({from})"),
-        // The usual two ops; the optimiser makes one of them.
+        // The usual two ops, which the optimiser fuses into one.
         "silu" => format!("{to}_s = Sigmoid({from})\n{to} = Mul({from}, {to}_s)"),
         other => return Err(format!("it has no activation `{other}`")),
     })
@@ -106,7 +106,7 @@ fn reduction(case: &Case, op: &str) -> Result<Graph, String> {
         "all" => "0:1:2",
         _ => "2:",
     };
-    // Of these only sums take their axes as an operand in this set of ops.
+    // In this set of ops only sums take their axes as an operand.
     let nodes = match op {
         "ReduceSum" => {
             format!("along = Constant<value_ints={along}>()\ny0 = ReduceSum<keepdims=0>(x0, along)")
@@ -133,7 +133,7 @@ fn softmax_grad(case: &Case) -> Result<Graph, String> {
     f32_only(case, nodes)
 }
 
-/// Each pair of rows is a product of matrices of one row and of one column.
+/// Multiplies each pair of rows as a matrix of one row and a matrix of one column.
 fn dot(case: &Case) -> Result<Graph, String> {
     let (rows, d) = (size(case, "b") * size(case, "s"), size(case, "d"));
     let graph = f32_only(case, "y0 = MatMul(x0, x1)")?;
@@ -145,7 +145,7 @@ fn softmax(case: &Case) -> Result<Graph, String> {
     f32_only(case, "y0 = Softmax<axis=-1>(x0)")
 }
 
-/// Normalisations are there for the shorter floats too.
+/// Normalisations exist for the shorter floats too.
 fn norm(case: &Case, nodes: &str) -> Result<Graph, String> {
     unless(case.word("variant", "llama") != "llama", "it weights by w, not by 1 + w")?;
     in_new_memory(case, nodes)
@@ -180,7 +180,8 @@ fn qk_norm(case: &Case) -> Result<Graph, String> {
     norm(case, &nodes)
 }
 
-/// Heads side by side are one axis to it; positions count from 0, as the rows of the tables do.
+/// The library treats heads side by side as one axis. Positions count from 0, as the rows of the
+/// tables do.
 fn rope(case: &Case) -> Result<Graph, String> {
     let is_exact = case.word("angles", "table") != "table";
     unless(is_exact, "its angles come from tables: --attr angles=table")?;

@@ -123,7 +123,7 @@ impl Session {
     pub(super) unsafe fn run(&mut self, addresses: &[*mut u8]) -> Result<(), String> {
         let is_it = |binding: &Binding| binding.addresses == addresses;
         if !self.bindings.get(self.last).is_some_and(is_it) {
-            // Sets of operands come one after the other, so that the next is mostly it.
+            // Sets of operands come in order, so the next binding is usually the right one.
             let next = self.last + 1;
             self.last = match self.bindings.get(next).is_some_and(is_it) {
                 true => next,
@@ -139,7 +139,7 @@ impl Session {
         done(api, unsafe { (api.RunWithBinding)(self.session, null(), binding) })
     }
 
-    /// Binds operands to the model's names; the place of the binding.
+    /// Binds operands to the model's names and returns the index of the binding.
     fn bind(&mut self, addresses: &[*mut u8]) -> Result<usize, String> {
         let api = self.runtime.api;
         let mut binding = null_mut();

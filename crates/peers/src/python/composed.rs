@@ -57,7 +57,7 @@ pub(super) const NUMPY_OPS: &[&str] = &{
     ops
 };
 
-/// Those in which NumPy's sigmoids lose what is nearly zero.
+/// The ops in which NumPy's sigmoids lose results that are nearly zero.
 pub(super) const NUMPY_SIGMOID: &[&str] = &["silu", "gelu_quick", "sigmoid"];
 
 /// Whether NumPy does a case.
@@ -106,7 +106,7 @@ fn sees_nothing(case: &Case) -> bool {
     case.size("t") == Some(0) || is_masked && case.size("q") > case.size("t")
 }
 
-/// Neither has results of no elements that are defined by no elements.
+/// Neither library defines the result of a reduction over an empty axis.
 fn is_reduced(case: &Case) -> Result<(), &'static str> {
     let is_empty = case.axes.iter().any(|(_, size)| *size == 0);
     match case.op.as_str() {
@@ -119,11 +119,11 @@ fn is_reduced(case: &Case) -> Result<(), &'static str> {
     }
 }
 
-/// What is composed for both, only in its usual form.
+/// Accepts what is composed for both libraries only in its usual form.
 fn composed(case: &Case) -> Result<(), &'static str> {
     match case.op.as_str() {
         "rope" if case.word("scaling", "none") == "llama3" => {
-            Err("nobody composes the scaling of llama 3 inside a call")
+            Err("the scaling of llama 3 is not composed inside a call")
         }
         "dequantize_int8" if !case.flag("symmetric", true) => {
             Err("only scales without zeros are composed")

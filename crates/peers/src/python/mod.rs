@@ -61,8 +61,8 @@ pub(crate) const NUMPY: Framework = Framework {
     ops: composed::NUMPY_OPS,
     supports: composed::numpy_supports,
     flushes: composed::NUMPY_SIGMOID,
-    // SciPy takes 0 for a greatest element that is infinite: -infinity where NaN is due, in the
-    // losses too; of scores that are all -infinity its softmax makes NaN.
+    // SciPy takes 0 for a greatest element that is infinite. The result is -infinity where NaN is
+    // due, in the losses too. Its softmax returns NaN for scores that are all -infinity.
     finite_only: |case| matches!(case.op.as_str(), "cross_entropy" | "log_softmax" | "attention"),
     opens_ms: 60,
 };
@@ -122,9 +122,9 @@ pub(crate) const JAX: Framework = Framework {
     environment: &[("JAX_PLATFORMS", "cpu"), ONE_BLAS_THREAD],
     ops: composed::OPS,
     supports: composed::jax_supports,
-    // XLA sets the processor to it.
+    // XLA makes the processor flush subnormals.
     flushes: composed::OPS,
-    // Its greatest element passes NaN over, and scores that are all -infinity make NaN.
+    // Its max ignores NaN, and scores that are all -infinity give NaN.
     finite_only: |case| matches!(case.op.as_str(), "max" | "attention"),
     opens_ms: 900,
 };
@@ -139,14 +139,14 @@ fn has_one_short_row_of_scales(case: &Case) -> bool {
 /// Sigmoids by an exponential that overflows where the result is not zero yet.
 const SIGMOID: &[&str] = &["silu", "sigmoid", "gelu_quick", "lstm"];
 
-/// Activations by `1 + erf` or `1 + tanh`, which is 0 where the result is not yet, and those that
-/// multiply what a sigmoid has lost.
+/// Activations that use `1 + erf` or `1 + tanh`, which is 0 where the result is not zero yet, and
+/// those that multiply what a sigmoid has lost.
 const TEXTBOOK: &[&str] = &["gelu", "gelu_tanh", "geglu", "swiglu"];
 
 const TORCH: &[&str] = &["torch", "numpy"];
 
-/// Every framework brings NumPy and its BLAS along. Threads that it started while it is loaded
-/// would not be in copies of the process; for calls that want them they are started later.
+/// Every framework brings NumPy and its BLAS along. Threads that the BLAS starts while it is loaded
+/// would be missing from copies of the process. For calls that want threads they are started later.
 const ONE_BLAS_THREAD: (&str, &str) = ("OPENBLAS_NUM_THREADS", "1");
 
 fn torch_supports(case: &Case) -> Result<(), &'static str> {
@@ -204,8 +204,8 @@ fn torch_supports(case: &Case) -> Result<(), &'static str> {
     if overflows && to_nan && case.word("format", "e4m3") == "e4m3" {
         return Err("its conversion to e4m3 saturates");
     }
-    // Seen with PyTorch 2.15 on AMX: the last pair of a row is read whole, which takes the first
-    // element of the row after, or what lies behind the operand.
+    // Seen with PyTorch 2.15 on AMX: the last pair of a row is read whole, which includes the first
+    // element of the next row, or what lies behind the operand.
     if case.op == "matmul" && case.dtype != DType::F32 && case.size("k").unwrap_or(0) % 2 == 1 {
         return Err("with an odd k it reads past the end of A");
     }
@@ -222,8 +222,8 @@ fn torch_supports(case: &Case) -> Result<(), &'static str> {
     no_softmax_in_place(case)
 }
 
-/// Seen with PyTorch 2.15: zeros for a row of NaN scores, NaN of +infinity by gelu, and on AMX
-/// tiles of 16 bits that reach into the next rows and multiply by 0 what they find there.
+/// Seen with PyTorch 2.15: a row of NaN scores gives zeros, gelu returns NaN for +infinity, and AMX
+/// tiles of 16 bits reach into the next rows and multiply by 0 what they find there.
 fn torch_is_finite_only(case: &Case) -> bool {
     match case.op.as_str() {
         "attention" => true,
@@ -232,7 +232,7 @@ fn torch_is_finite_only(case: &Case) -> bool {
     }
 }
 
-/// Conversions to rows add up what the op keeps.
+/// Refuses conversions to rows that would add up entries of one place, which the op keeps.
 fn one_entry_a_place(case: &Case) -> Result<(), &'static str> {
     let is_single = matches!(case.word("pattern", "random"), "stencil" | "banded");
     match case.op.as_str() {
@@ -362,7 +362,8 @@ impl Framework {
         let python = found.python.as_ref().ok_or("its note on the shelf names no interpreter")?;
         let home = [("PYTHONHOME", python.prefix.as_os_str()), ("PYTHONNOUSERSITE", "1".as_ref())];
         for (name, value) in home {
-            // SAFETY: a worker has one thread when it loads a contender, so nobody reads meanwhile.
+            // SAFETY: a worker has one thread when it loads a contender, so no other reads
+            // meanwhile.
             unsafe { std::env::set_var(name, value) };
         }
         let interpreter = Interpreter::start(&found.library)?;
@@ -438,7 +439,7 @@ const MOST_BOUND: usize = 600;
 struct Binder {
     bridge: Rc<Object>,
     bound: RefCell<Vec<Bound>>,
-    /// Which was used last: the next is the same or the one after.
+    /// The index that was used last: the next call uses the same or the one after.
     last: Cell<usize>,
 }
 

@@ -36,7 +36,7 @@ fn export(run: &Exported<'_>, _options: &ExportOptions) -> Vec<ExportFile> {
     ops.dedup();
     let mut told = Vec::new();
     for op in ops {
-        // Rows of an op that come back later stay with the first.
+        // Later rows of an op were already written with its first row.
         if told.contains(&op) {
             continue;
         }
@@ -79,13 +79,13 @@ fn push_row(out: &mut String, row: &ExportRow<'_>, peak_bytes: u64) {
     }
 }
 
-/// No digit that was not earned.
+/// Rounds to hundredths, since further digits are noise.
 fn hundredths(value: f64) -> f64 {
     (value * 100.0).round() / 100.0
 }
 
-/// `BenchmarkRmsNorm/impl=native.simd.avx512/b=1/d=64/dtype=f32-1`: `/` parts keys, and some
-/// readers know no `@`.
+/// `BenchmarkRmsNorm/impl=native.simd.avx512/b=1/d=64/dtype=f32-1`: `/` separates keys, and some
+/// readers do not accept `@`.
 fn name(row: &ExportRow<'_>) -> String {
     let record = row.record;
     let mut name = "Benchmark".to_owned();

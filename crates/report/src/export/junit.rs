@@ -14,7 +14,7 @@ pub(super) const EXPORTER: Exporter = Exporter {
     export,
 };
 
-/// How JUnit calls what is not proven.
+/// JUnit's word for an outcome that is not proven.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Kind {
     Failure,

@@ -1,8 +1,8 @@
 //! A run in the formats of other tools. A new one is one file and two lines here: `mod` and
 //! [`EXPORTERS`].
 //!
-//! What was not proven has no time here either: it stands where a format knows failures, and is
-//! left out elsewhere ([`Exported::left_out`] counts it).
+//! A contender that was not proven has no time here either. It appears where a format knows
+//! failures, and is left out elsewhere ([`Exported::left_out`] counts it).
 
 mod bmf;
 mod criterion;
@@ -75,7 +75,7 @@ pub struct ExportFile {
 pub struct Exporter {
     /// Its name on the command line.
     pub name: &'static str,
-    /// Who reads it.
+    /// What reads it.
     pub summary: &'static str,
     /// Whether it is a folder of files.
     pub is_folder: bool,

@@ -30,7 +30,7 @@ enum Kind {
 }
 
 fn export(run: &Exported<'_>, _options: &ExportOptions) -> Vec<ExportFile> {
-    // Columns are our own words and a vector takes every byte.
+    // Writing does not fail: the columns are our own words and a vector takes every byte.
     single(write(run).expect("flat records fit a Parquet file"))
 }
 

@@ -85,8 +85,8 @@ fn field(value: &Value) -> String {
     }
 }
 
-/// A text without what acts on a terminal; what a spreadsheet would take for a formula gets an
-/// apostrophe before it.
+/// A text without characters that act on a terminal. An apostrophe precedes a text that a
+/// spreadsheet would take for a formula.
 fn text(words: &str) -> String {
     let guard = if words.starts_with(['=', '+', '-', '@', '\t', '\r']) { "'" } else { "" };
     let is_kept = |c: &char| !c.is_control() || matches!(c, '\n' | '\t');

@@ -17,7 +17,7 @@ const SCRIPT: &str = include_str!("../../assets/report.js");
 #[derive(Default)]
 struct Page<'a> {
     body: String,
-    /// Titles of parts, for the way there.
+    /// Titles of parts, for the table of contents.
     parts: Vec<&'a str>,
     samples: Vec<&'a Samples>,
     is_open: bool,
@@ -177,7 +177,8 @@ fn flat(samples: &Samples) -> Value {
     json!({ "n": samples.name, "m": samples.measured, "i": interval, "t": trials })
 }
 
-/// What a policy names an inline text by, so that no other script or style ever takes effect.
+/// The hash by which the content security policy names an inline text, so that no other script or
+/// style ever takes effect.
 fn integrity(text: &str) -> String {
     const DIGITS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
     let mut out = String::from("sha256-");

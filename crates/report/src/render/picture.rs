@@ -30,7 +30,7 @@ pub(super) fn picture(plot: &Plot, width: usize) -> Option<String> {
             let corner = format!("{} \\ {}", plot.y.name, plot.x.name);
             grid(corner, &columns, &plot.x, rows.collect())
         }
-        // Contenders below each other, sizes beside each other: names are long and sizes few.
+        // Contenders are rows and sizes are columns, because names are long and sizes few.
         PlotKind::Lines => {
             let columns = distinct(plot.points().map(|point| point.x));
             let at = |series: &Series, x: f64| {

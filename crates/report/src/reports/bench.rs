@@ -40,7 +40,7 @@ const TIME: usize = 3;
 /// The column that only tables with peers have.
 const BEST_PEER: usize = 5;
 
-/// The document of a bench, with who could not enter and why.
+/// The document of a bench, with the contenders that could not enter and why.
 pub fn bench(records: &[Record], findings: &[Finding], absent: &[Absence]) -> Document {
     let run = records.first().map(|record| record.run.as_str());
     let steps = proofmark_analyze::steps(records);
@@ -174,7 +174,7 @@ fn row(record: &Record, winner: &Winner) -> Vec<Cell> {
     ]
 }
 
-/// The ratio to the fastest peer, which is one itself in the other rows' cells.
+/// The ratio to the fastest peer; the fastest peer itself shows `best`.
 fn best_peer(record: &Record) -> Cell {
     let Some(performance) = record.judged.performance() else { return Cell::nothing() };
     match &performance.best_peer {
@@ -216,7 +216,7 @@ fn efficiency(record: &Record) -> Cell {
     Cell::plain(format!("{} {band}", percent(value)))
 }
 
-/// Who did not enter, once for each reason.
+/// Adds the contenders that did not enter, once for each reason.
 pub(super) fn push_absences(document: &mut Document, absent: &[Absence]) {
     let mut reasons: Vec<(&str, Vec<&str>)> = Vec::new();
     for Absence { contender, reason, .. } in absent {
@@ -248,7 +248,7 @@ pub(super) fn push_findings(document: &mut Document, records: &[Record], finding
     let mut told = findings.iter().filter(is_told).peekable();
     while let Some(finding) = told.next() {
         document.text(format!("{}: {}", severity(finding.severity), finding.claim));
-        // What several in a row are answered with stands under the last.
+        // Advice that several findings in a row share stands under the last of them.
         if told.peek().is_none_or(|next| next.advice != finding.advice) {
             document.note(&finding.advice);
         }

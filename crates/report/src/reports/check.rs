@@ -140,7 +140,7 @@ fn is_open(word: TargetWord) -> bool {
     matches!(word, TargetWord::Missed | TargetWord::Undecided)
 }
 
-/// One remark on all times that are not known well.
+/// One remark on all times whose intervals are too wide.
 fn wide(checked: &Checked) -> Option<String> {
     let wide = checked.cases.iter().filter_map(|case| Some((case.judgement.wide?, case)));
     let count = wide.clone().count();
@@ -157,7 +157,7 @@ fn wide(checked: &Checked) -> Option<String> {
 fn sentence(claim: &str) -> String {
     let mut letters = claim.chars();
     let first = letters.next().map(|c| c.to_uppercase().to_string()).unwrap_or_default();
-    // Names of contenders begin small, and so they stay.
+    // A claim that begins with a contender's name keeps its lower case.
     if claim.starts_with("the ") { first + letters.as_str() } else { claim.to_owned() }
 }
 

@@ -1,4 +1,4 @@
-//! The report of coverage: who is proven on which op.
+//! The report of coverage: which contenders are proven on which op.
 
 use crate::document::{Cell, Column, Document, Emphasis};
 use serde_json::json;
@@ -46,7 +46,7 @@ pub fn coverage(rows: &[CoverageRow]) -> Document {
     document
 }
 
-/// Adds who is proven on what.
+/// Adds a table of which contenders are proven on which op.
 pub(super) fn push_table(document: &mut Document, title: &str, rows: &[CoverageRow]) {
     document.table(title, &COLUMNS, rows.iter().map(cells).collect());
 }

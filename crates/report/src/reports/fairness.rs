@@ -84,7 +84,7 @@ pub(super) fn fairness(records: &[&Record]) -> String {
     line
 }
 
-/// Where calls were timed on new inputs, and for whose sake.
+/// Contenders that were faster on inputs they had seen, so that their cell was timed on new inputs.
 pub(super) fn on_new_inputs(records: &[&Record]) -> Option<String> {
     let told = named(records, |record| {
         let times = record.judged.performance()?.seen_faster?;
@@ -96,7 +96,7 @@ pub(super) fn on_new_inputs(records: &[&Record]) -> Option<String> {
     ))
 }
 
-/// What contenders changed of their processes and did not restore: it decides nothing.
+/// Process state that contenders changed and did not restore. It decides nothing.
 pub(super) fn changed_state(records: &[&Record]) -> Option<String> {
     let left = named(records, |record| {
         let left = &record.judged.proof().left;
@@ -105,7 +105,7 @@ pub(super) fn changed_state(records: &[&Record]) -> Option<String> {
     Some(format!("process state that was changed and not restored: {left}"))
 }
 
-/// Contenders whose memory grew from call to call: it decides nothing.
+/// Contenders whose memory grew from call to call. It decides nothing.
 pub(super) fn grown_memory(records: &[&Record]) -> Option<String> {
     let grown = named(records, |record| {
         let bytes = record.judged.performance()?.grown_bytes?;
@@ -114,7 +114,7 @@ pub(super) fn grown_memory(records: &[&Record]) -> Option<String> {
     Some(format!("memory that grew in every trial, as if it leaked: {grown}"))
 }
 
-/// Contenders of which something is to be said, with what.
+/// The measured contenders for which `said` gives words, grouped by these words.
 fn named(records: &[&Record], said: impl Fn(&Record) -> Option<String>) -> Option<String> {
     let measured = records.iter().filter(|record| record.judged.performance().is_some());
     let mut names: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
@@ -130,7 +130,7 @@ fn named(records: &[&Record], said: impl Fn(&Record) -> Option<String>) -> Optio
     (!said.is_empty()).then(|| said.join(", "))
 }
 
-/// What peers say of themselves, and what a call costs them that has nothing to do.
+/// What peers say of themselves, and what an empty call costs them.
 pub(super) fn introductions(records: &[&Record]) -> Vec<String> {
     let peers = records.iter().filter(|record| record.contender.family == Family::Peer);
     let measured = peers.filter(|record| record.judged.performance().is_some());

@@ -1,6 +1,7 @@
 //! The reports. A new one is one file and two lines here.
 //!
-//! Inputs that cross no room are small plain structures beside the report that shows them.
+//! Inputs that cross no crate boundary are small plain structures beside the report that shows
+//! them.
 
 mod asm;
 mod baseline;

@@ -1,4 +1,5 @@
-//! The report of a plan: what would run, who cannot enter and why, and how long it takes.
+//! The report of a plan: what would run, which contenders cannot enter and why, and how long it
+//! takes.
 
 use crate::document::{Cell, Column, Document, Emphasis};
 use crate::plain::counted;

@@ -45,7 +45,7 @@ pub(super) fn push(document: &mut Document, scalings: &[Scaling]) {
     }
 }
 
-/// Whether the thread counts met.
+/// Whether the thread counts ran side by side.
 pub(super) fn how(scalings: &[Scaling]) -> &'static str {
     match scalings.iter().all(|scaling| scaling.is_interleaved) {
         true => "All thread counts ran side by side, in the blocks of one race",

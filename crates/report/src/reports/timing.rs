@@ -141,7 +141,7 @@ fn row(comparisons: &[TimedComparison]) -> Row {
     }
 }
 
-/// The value that this share of the others lies below, to the nearest of them.
+/// The quantile of the values at this share, to the nearest value.
 fn quantile(values: impl Iterator<Item = f64>, share: f64) -> Option<f64> {
     let mut values: Vec<f64> = values.collect();
     values.sort_by(f64::total_cmp);

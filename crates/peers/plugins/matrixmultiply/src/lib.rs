@@ -50,7 +50,7 @@ impl Peer for MatrixMultiply {
     /// that it was loaded with.
     fn set_threads(threads: usize) {
         // SAFETY: called by the one thread of a process that has started no other yet, or later,
-        // when nobody reads the variable again.
+        // when nothing reads the variable again.
         unsafe { std::env::set_var("MATMUL_NUM_THREADS", threads.to_string()) };
     }
 }

@@ -153,7 +153,7 @@ fn count<T>(operand: &Operand) -> usize {
 }
 
 fn read<'a, T>(operand: &Operand) -> &'a [T] {
-    // SAFETY: so many numbers lie there, aligned as f32 is, and nobody writes during the call.
+    // SAFETY: so many numbers lie there, aligned as f32 is, and nothing writes during the call.
     unsafe { from_raw_parts(operand.data.cast(), count::<T>(operand)) }
 }
 

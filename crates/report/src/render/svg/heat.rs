@@ -37,7 +37,7 @@ pub(super) fn draw(plot: &Plot, out: &mut String) -> f64 {
     let (Some(&low), Some(&high)) = (values.first(), values.last()) else { return TOP };
     let width = (RIGHT - LEFT) / columns.len() as f64;
     let unit = plot.value.as_ref().map_or("", |axis| axis.unit.as_str());
-    // Shares have ends of their own: small differences between them must not look large.
+    // Percentages start at 0 and end at 100 or more, so that small differences do not look large.
     let (low, high) = if unit == "%" { (0.0, high.max(100.0)) } else { (low, high) };
     for (series, point, value) in &cells {
         let column = columns.iter().position(|x| *x == point.x).unwrap_or(0);

@@ -1,4 +1,4 @@
-//! What a person would say of a run who had looked at all of it.
+//! What a person who had looked at all of a run would say of it.
 
 use super::{ReportedRun, group_name};
 use crate::plain::{counted, longer, percent};
@@ -7,7 +7,7 @@ use proofmark_schema::Family;
 use proofmark_schema::quantity::three_digits;
 use proofmark_schema::record::Record;
 
-/// Who won where and by how much, what holds it, what to look at next.
+/// Which contender won where and by how much, what limits it, what to look at next.
 pub(super) fn sentence(run: &ReportedRun) -> String {
     let mut parts = vec![who(&ranking(&run.records), &run.records)];
     parts.extend(peers(&run.records));
@@ -23,13 +23,13 @@ fn who(ranking: &Ranking<'_>, records: &[Record]) -> String {
         return match (records.len(), measured) {
             (0, _) => "Nothing was measured.".to_owned(),
             (all, 0) => format!("Nothing was measured: {} refused.", counted(all, "contender")),
-            _ => "One contender alone was measured on each case, so that nobody won.".to_owned(),
+            _ => "Each case has one contender only, so there is no winner.".to_owned(),
         };
     };
     if best.wins == 0 {
         let cases = counted(cases, "case");
         return format!(
-            "Nobody stands clear of the others on any of {cases}: the intervals overlap."
+            "No contender is clearly fastest on any of {cases}: the intervals overlap."
         );
     }
     let leaders = ranking.places.iter().filter(|place| place.wins == best.wins);

@@ -1,4 +1,4 @@
-//! Who was proven on what in this run.
+//! Which contenders were proven on which op in this run.
 
 use super::ReportedRun;
 use crate::document::Document;

@@ -38,7 +38,7 @@ pub struct ReportedRun {
     pub records: Vec<Record>,
     /// What they say.
     pub findings: Vec<Finding>,
-    /// Who could not enter.
+    /// The contenders that could not enter.
     pub absent: Vec<Absence>,
     /// Where it ran, if that is known.
     pub machine: Option<MachineFacts>,
@@ -106,7 +106,7 @@ pub struct Part {
 /// Every part, in the order in which they are read.
 pub static PARTS: &[Part] = &[
     Part { name: "bench", title: "Side by side", push: measured::push },
-    Part { name: "ranking", title: "Who wins", push: ranking::push },
+    Part { name: "ranking", title: "The fastest", push: ranking::push },
     Part { name: "roofline", title: "Under the machine's limits", push: roofline::push },
     Part { name: "sweep", title: "Along the axes", push: sweep::push },
     Part { name: "scaling", title: "By threads", push: push_scalings },
@@ -168,7 +168,7 @@ fn push_part(document: &mut Document, part: &Part, runs: &[ReportedRun]) {
     if document.sections.len() == before + 1 {
         document.sections.truncate(before);
     }
-    // The records of the bench are there already.
+    // The data already holds the records of the bench.
     if part.name != "bench" {
         document.data[part.name] = rows.into();
     }

@@ -114,7 +114,7 @@ impl Choice {
             _ if self.rival.as_ref().is_some_and(|(_, gain)| *gain < 0.0) => {
                 "wins more cases but takes longer in all: choose by case".to_owned()
             }
-            (0, _) => "nobody wins clearly: measure longer, or keep the simpler one".to_owned(),
+            (0, _) => "no clear winner: measure longer, or keep the simpler one".to_owned(),
             (_, Some(Advice::Take)) => format!("take {best}"),
             (_, Some(Advice::Weigh)) => "5 to 10 %: weigh the gain against complexity".to_owned(),
             (_, Some(Advice::Negligible)) => "under 5 %: keep the simpler one".to_owned(),

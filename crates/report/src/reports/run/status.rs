@@ -25,7 +25,7 @@ pub(super) fn push(document: &mut Document, run: &ReportedRun) -> Vec<Value> {
     let found = status(&run.records);
     if found.is_empty() {
         if run.records.iter().any(|record| record.judged.performance().is_some()) {
-            document.text("The machine's limits were not known, so that nobody's distance is.");
+            document.text("The limits of the machine were not known, so the distance to them is not known either.");
             document.command("proofmark machine probe");
         }
         return Vec::new();

@@ -143,7 +143,7 @@ fn nothing_measured_and_hostile_names_are_told_in_every_form() {
             let text = (renderer.render)(&run(&runs, &[]), &Style { width: 60, colour: false });
             assert!(!text.contains('\u{1b}'), "{}", renderer.name);
             if matches!(renderer.name, "html" | "svg" | "markdown") {
-                // What Markdown indents is code, in which nothing is markup.
+                // Indented lines are code in Markdown, and nothing in code is markup.
                 let mut lines = text.lines().filter(|line| !line.starts_with("    "));
                 assert!(!lines.any(|line| line.contains("<script>alert")), "{}", renderer.name);
             }
