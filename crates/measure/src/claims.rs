@@ -67,10 +67,12 @@ pub(crate) fn account(race: &Race, threads: &dyn Fn(usize) -> usize) -> Result<(
                 RaceFault { arm, contender, kind, reason: reason.to_owned() }
             }
             false => {
+                let (used, claimed) = median_slice(race, arm);
                 let reason = format!(
                     "most of its slices, in {trials} trials of {trials}, used more processor time \
-                     than {threads} threads have in the time that it claims: it uses more of \
-                     them, or its clock does not measure its calls"
+                     than {threads} threads have in the time that it claims ({used} ns where it \
+                     claims {claimed} ns, in the median): it uses more of them, or its clock does \
+                     not measure its calls"
                 );
                 RaceFault { arm, contender, kind: FaultKind::Lied, reason }
             }
@@ -87,11 +89,24 @@ fn share_of(race: &Race, trial: u32, arm: usize, is_true: &dyn Fn(&Slice) -> boo
     count as f64 / slices.len().max(1) as f64
 }
 
+/// The processor time that an arm used and the time that it claims, in the slice that used the
+/// median.
+fn median_slice(race: &Race, arm: usize) -> (u64, u64) {
+    let own = race.slices.iter().filter(|slice| slice.arm == arm as u32);
+    let mut all: Vec<(u64, u64)> = own.map(|slice| (charged(slice), slice.wall_ns)).collect();
+    all.sort_unstable();
+    all.get(all.len() / 2).copied().unwrap_or_default()
+}
+
+/// The processor time of a slice without what the calling thread used before and after the timed
+/// calls, which is the worker's own.
+fn charged(slice: &Slice) -> u64 {
+    slice.used_ns.saturating_sub(slice.own_ns.saturating_sub(slice.cpu_ns))
+}
+
 /// Whether a slice used more processor time than it accounts for.
 fn is_beyond(slice: &Slice, threads: usize) -> bool {
-    // What the calling thread used before and after the timed calls is the worker's own.
-    let untimed = slice.own_ns.saturating_sub(slice.cpu_ns);
-    let used = slice.used_ns.saturating_sub(untimed) as f64;
+    let used = charged(slice) as f64;
     // Other threads may have done the untimed calls too.
     let primed = f64::from(slice.calls + slice.primed) / f64::from(slice.calls.max(1));
     // Granted threads may spin for as long as the batch lasts.

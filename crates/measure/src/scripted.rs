@@ -152,7 +152,8 @@ impl Heat for Arms<'_, '_> {
             alone_ns: (claimed / f64::from(calls.max(1))) as u64,
             same_ns: (claimed / f64::from(calls.max(1)) / same) as u64,
             outer_ns: (own + 10_000.0) as u64,
-            used_ns: (own + charged) as u64,
+            // Other threads bring results home.
+            used_ns: (own + charged + settled) as u64,
             settle_ns: settled as u64,
             ..Ran::default()
         })

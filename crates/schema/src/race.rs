@@ -40,7 +40,8 @@ pub struct Slice {
     #[serde(default)]
     pub allocated_bytes: u64,
     /// Processor time that the kernel accounts to the whole worker process for the batch, untimed
-    /// calls included; 0 in races of format 2.
+    /// calls included, less the time in which results came home after the timed calls; 0 in races
+    /// of format 2.
     #[serde(default)]
     pub used_ns: u64,
     /// Of that, the calling thread's; 0 in races of format 2.
