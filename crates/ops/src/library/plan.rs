@@ -144,6 +144,10 @@ impl Plan {
         let signature = check_case(request.entry.op, &case)?;
         let needs = needs(&signature, forms)?;
         let Chosen(kernel, isa) = match request.packed_for {
+            // One packed operand does not serve products that each have their own.
+            Some(Chosen(kernel, isa)) if kernel.supports(&case, isa).is_err() => {
+                return Err(Error::NoKernel(request.entry.op.name()));
+            }
             Some(chosen) => chosen,
             None => {
                 let found = chosen(request.entry, &case, threads, request.may_prepare)?;

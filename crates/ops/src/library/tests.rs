@@ -87,6 +87,9 @@ fn batches_stand_below_each_other_and_may_share_the_right_operand() {
     let column = Mat::new(&b, 4, 1);
     two.run(&context, Mat::new(&a, 2, 2), column, MatMut::new(&mut c, 2, 1)).unwrap();
     assert_eq!(c, [21.0, 4300.0]);
+    let packed = Packed::new(&context, column).unwrap();
+    let own = two.run(&context, Mat::new(&a, 2, 2), &packed, MatMut::new(&mut c, 2, 1));
+    assert!(matches!(own, Err(Error::NoKernel(_))), "one packed operand, two products");
     let shared = Options { shares_right: true, ..two };
     let column = Mat::new(&b[..2], 2, 1);
     shared.run(&context, Mat::new(&a, 2, 2), column, MatMut::new(&mut c, 2, 1)).unwrap();
