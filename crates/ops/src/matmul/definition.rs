@@ -1,6 +1,7 @@
 //! The definition of matmul: axes, operands, work, limits, and what the gate should try.
 
 use super::{laws, oracle};
+use crate::blocks::math::Activation;
 use proofmark_contract::{
     Attribute, AttributeKind, Axis, AxisRole, BadCase, Filling, Law, Limits, Op, Operand,
     Portfolio, Role, Signature, Specials, Truth, Values, Want,
@@ -85,9 +86,6 @@ fn exact_sum(case: &Case) -> f64 {
     2f64.powi(output_dtype(case).significand_bits() as i32)
 }
 
-/// What may be applied to a sum.
-const ACTIVATIONS: &[&str] = &["none", "relu", "gelu", "gelu_tanh", "silu"];
-
 impl Op for Matmul {
     fn name(&self) -> &'static str {
         "matmul"
@@ -122,7 +120,7 @@ impl Op for Matmul {
             Attribute {
                 name: "activation",
                 meaning: "applied to the sum and its bias, before the one rounding",
-                kind: AttributeKind::Word(ACTIVATIONS),
+                kind: AttributeKind::Word(Activation::WORDS),
                 default: "none",
             },
             Attribute {

@@ -27,6 +27,7 @@ mod oracle;
 #[cfg(test)]
 mod tests;
 
+pub use crate::blocks::math::Activation;
 use crate::blocks::operands::Unplaced;
 use crate::blocks::stored::Stored;
 use crate::library::{Chosen, Context, Error, Given, Mat, MatMut, Request};
@@ -56,22 +57,6 @@ pub static ENTRY: Entry = Entry {
 pub(crate) fn products(case: &Case) -> usize {
     let definition::Shape { batches, m, n, k, .. } = definition::Shape::of(case);
     batches * m * n * k
-}
-
-/// What is applied to each element of a product, after the bias.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Activation {
-    /// Nothing.
-    #[default]
-    None,
-    /// Negative elements become 0.
-    Relu,
-    /// Times the normal distribution function.
-    Gelu,
-    /// As [`Activation::Gelu`], approximated by a hyperbolic tangent.
-    GeluTanh,
-    /// Times the sigmoid.
-    Silu,
 }
 
 /// What else a product can do.
@@ -266,14 +251,7 @@ fn request<T: Stored, U: Stored>(
     let m = rows.checked_div(options.batches).unwrap_or(0);
     let mut request = Request::new(&ENTRY, T::DTYPE);
     request = request.axis("b", options.batches).axis("m", m).axis("n", n).axis("k", k);
-    let activation = match options.activation {
-        Activation::None => "none",
-        Activation::Relu => "relu",
-        Activation::Gelu => "gelu",
-        Activation::GeluTanh => "gelu_tanh",
-        Activation::Silu => "silu",
-    };
-    request = request.attr("activation", Given::Word(activation));
+    request = request.attr("activation", Given::Word(options.activation.word()));
     request = request.attr("bias", Given::Flag(options.bias.is_some()));
     request = request.attr("layout", Given::Word(if is_transposed { "nt" } else { "nn" }));
     request = request.attr("shared", Given::Flag(options.shares_right));

@@ -20,7 +20,7 @@ pub enum Activation {
 }
 
 impl Activation {
-    /// The words of an attribute that names one.
+    /// The words of an attribute that names one, in the order of the variants.
     pub const WORDS: &[&str] = &["none", "relu", "gelu", "gelu_tanh", "silu"];
 
     /// The one that a word names; [`Activation::None`] for any other.
@@ -32,6 +32,11 @@ impl Activation {
             "silu" => Activation::Silu,
             _ => Activation::None,
         }
+    }
+
+    /// The word that names it.
+    pub fn word(self) -> &'static str {
+        Activation::WORDS[self as usize]
     }
 
     /// Its value at each lane.
