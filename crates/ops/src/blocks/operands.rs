@@ -17,31 +17,49 @@ pub(crate) enum Form {
     Transposed,
 }
 
-/// An operand that is read.
+/// What is known of an operand without its address.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Input<'a> {
+pub(crate) struct Passed {
     pub(crate) dtype: DType,
-    pub(crate) base: *const u8,
     /// Elements of the slice.
     pub(crate) len: usize,
     pub(crate) form: Form,
+}
+
+impl Passed {
+    fn dense<T: Element>(data: &[T]) -> Passed {
+        Passed { dtype: T::DTYPE, len: data.len(), form: Form::Dense }
+    }
+
+    /// Elements from one row to the next, where rows were given.
+    pub(crate) fn stride(&self) -> Option<usize> {
+        match self.form {
+            Form::Dense | Form::Transposed => None,
+            Form::Rows { stride, .. } => Some(stride),
+        }
+    }
+}
+
+/// An operand that is read.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Input<'a> {
+    pub(crate) passed: Passed,
+    base: *const u8,
     life: PhantomData<&'a [u8]>,
 }
 
 /// An operand that is written.
 #[derive(Debug)]
 pub(crate) struct Output<'a> {
-    pub(crate) dtype: DType,
-    pub(crate) base: *mut u8,
-    pub(crate) len: usize,
-    pub(crate) form: Form,
+    pub(crate) passed: Passed,
+    base: *mut u8,
     life: PhantomData<&'a mut [u8]>,
 }
 
 impl<'a, T: Element> From<&'a [T]> for Input<'a> {
     fn from(data: &'a [T]) -> Self {
-        let (base, len) = (data.as_ptr().cast(), data.len());
-        Input { dtype: T::DTYPE, base, len, form: Form::Dense, life: PhantomData }
+        let passed = Passed::dense(data);
+        Input { passed, base: data.as_ptr().cast(), life: PhantomData }
     }
 }
 
@@ -49,21 +67,23 @@ impl<'a, T: Element> From<Mat<'a, T>> for Input<'a> {
     fn from(mat: Mat<'a, T>) -> Self {
         let Mat { data, rows, cols, stride, is_transposed } = mat;
         let form = if is_transposed { Form::Transposed } else { Form::Rows { rows, cols, stride } };
-        Input { form, ..data.into() }
+        let dense = Input::from(data);
+        Input { passed: Passed { form, ..dense.passed }, ..dense }
     }
 }
 
 impl<'a, T: Element> From<&'a mut [T]> for Output<'a> {
     fn from(data: &'a mut [T]) -> Self {
-        let (base, len) = (data.as_mut_ptr().cast(), data.len());
-        Output { dtype: T::DTYPE, base, len, form: Form::Dense, life: PhantomData }
+        let passed = Passed::dense(data);
+        Output { passed, base: data.as_mut_ptr().cast(), life: PhantomData }
     }
 }
 
 impl<'a, T: Element> From<MatMut<'a, T>> for Output<'a> {
     fn from(mat: MatMut<'a, T>) -> Self {
         let MatMut { data, rows, cols, stride } = mat;
-        Output { form: Form::Rows { rows, cols, stride }, ..data.into() }
+        let (form, dense) = (Form::Rows { rows, cols, stride }, Output::from(data));
+        Output { passed: Passed { form, ..dense.passed }, ..dense }
     }
 }
 
@@ -97,18 +117,19 @@ impl Unplaced {
         work: impl FnOnce(&[Tensor], &mut [Tensor]) -> R,
     ) -> R {
         assert_eq!((inputs.len(), outputs.len()), (self.inputs.len(), self.outputs.len()));
-        let fits = |tensor: &Tensor, dtype, len| {
-            assert!(tensor.dtype == dtype && tensor.layout.span() <= len, "operand does not fit");
+        let fits = |tensor: &Tensor, passed: &Passed| {
+            let is_long_enough = tensor.layout.span() <= passed.len;
+            assert!(tensor.dtype == passed.dtype && is_long_enough, "operand does not fit");
         };
         for (tensor, input) in self.inputs.iter_mut().zip(inputs) {
-            fits(tensor, input.dtype, input.len);
+            fits(tensor, &input.passed);
             // SAFETY: the slice has the tensor's element type and at least its elements, as just
             // checked. It is borrowed for longer than `work` runs, and the tensor is moved again
             // before it is used again.
             unsafe { tensor.move_to(input.base.cast_mut()) };
         }
         for (tensor, output) in self.outputs.iter_mut().zip(outputs) {
-            fits(tensor, output.dtype, output.len);
+            fits(tensor, &output.passed);
             // SAFETY: as above; the slice is borrowed exclusively.
             unsafe { tensor.move_to(output.base) };
         }

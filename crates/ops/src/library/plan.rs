@@ -3,7 +3,7 @@
 use super::context::Context;
 use super::error::Error;
 use super::request::{Chosen, Request};
-use crate::blocks::operands::{Form, Input, Output, Unplaced};
+use crate::blocks::operands::{Form, Input, Output, Passed, Unplaced};
 use crate::tuning;
 use proofmark_contract::{Call, Entry, Kernel, Operand, Signature, check_case};
 use proofmark_schema::{Case, DType, Isa};
@@ -50,29 +50,9 @@ struct Forms<'c, 'a, 'b> {
 
 impl Forms<'_, '_, '_> {
     fn each(&self) -> impl Iterator<Item = Passed> + '_ {
-        let read =
-            self.inputs.iter().map(|of| Passed { dtype: of.dtype, len: of.len, form: of.form });
-        let write =
-            self.outputs.iter().map(|of| Passed { dtype: of.dtype, len: of.len, form: of.form });
+        let read = self.inputs.iter().map(|input| input.passed);
+        let write = self.outputs.iter().map(|output| output.passed);
         read.chain(write)
-    }
-}
-
-/// What is known of an operand that was passed.
-#[derive(Clone, Copy)]
-struct Passed {
-    dtype: DType,
-    len: usize,
-    form: Form,
-}
-
-impl Passed {
-    /// Elements from one row to the next, where rows were given.
-    fn stride(&self) -> Option<usize> {
-        match self.form {
-            Form::Dense | Form::Transposed => None,
-            Form::Rows { stride, .. } => Some(stride),
-        }
     }
 }
 
