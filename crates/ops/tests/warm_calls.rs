@@ -123,8 +123,7 @@ const OTHERS: &[(&str, Door)] = &[
     ("layer_norm_grad", |context| {
         let (mut x, gamma, beta) = ([0.0; 64], &mut [0.0; 16], &mut [0.0; 16]);
         let into = layer_norm_grad::Gradients { x: out(&mut x), gamma, beta };
-        let options = layer_norm_grad::Options::default();
-        layer_norm_grad::layer_norm_grad(&options, context, mat(), &X[..16], mat(), into)
+        layer_norm_grad::layer_norm_grad(context, mat(), &X[..16], mat(), into)
     }),
     ("log_softmax", |context| log_softmax::log_softmax(context, mat(), out(&mut [0.0; 64]))),
     ("lstm", |context| {

@@ -61,7 +61,7 @@ pub fn add_rms_norm<'a, T: Stored>(
     sum: impl Into<MatMut<'a, T>>,
     y: impl Into<MatMut<'a, T>>,
 ) -> Result<(), Error> {
-    with(&Options::default(), context, [x.into(), residual.into()], w, [sum.into(), y.into()])
+    with(context, &Options::default(), [x.into(), residual.into()], w, [sum.into(), y.into()])
 }
 
 /// As [`add_rms_norm`], with options: `x` and `residual`, the weight, `sum` and `y`.
@@ -69,8 +69,8 @@ pub fn add_rms_norm<'a, T: Stored>(
 /// # Errors
 /// As for [`add_rms_norm`], and if `eps` is not from 0 to 1.
 pub fn with<T: Stored>(
-    options: &Options,
     context: &Context,
+    options: &Options,
     [x, residual]: [Mat<'_, T>; 2],
     w: &[T],
     [sum, y]: [MatMut<'_, T>; 2],

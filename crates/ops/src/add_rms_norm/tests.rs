@@ -39,8 +39,8 @@ fn the_library_function_writes_both_results_and_refuses_misfits() {
     let (mut sum, mut y) = (of([0.0; 2]), of([0.0; 2]));
     let inputs = [Mat::from(&x), Mat::from(&residual)];
     let outputs = [MatMut::from(&mut sum), MatMut::from(&mut y)];
-    super::with(&exact, &context, inputs, &w, outputs).unwrap();
+    super::with(&context, &exact, inputs, &w, outputs).unwrap();
     assert_eq!((sum, y), (of([258.0, -258.0]), of([0.5, -2.0])));
     let outputs = [MatMut::from(&mut sum[..1]), MatMut::from(&mut y)];
-    assert!(super::with(&exact, &context, inputs, &w, outputs).is_err());
+    assert!(super::with(&context, &exact, inputs, &w, outputs).is_err());
 }

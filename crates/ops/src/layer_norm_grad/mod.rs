@@ -59,7 +59,7 @@ pub struct Gradients<'a, T> {
 ///
 /// ```
 /// use proofmark_ops::{Context, Mat, MatMut, layer_norm::Options};
-/// use proofmark_ops::layer_norm_grad::{Gradients, layer_norm_grad};
+/// use proofmark_ops::layer_norm_grad::{self, Gradients};
 ///
 /// let (x, dy) = ([5.0f32, 9.0], [3.0, 4.0]);
 /// let (mut dx, mut gamma, mut beta) = ([0.0f32; 2], [0.0; 2], [0.0; 2]);
@@ -67,7 +67,8 @@ pub struct Gradients<'a, T> {
 ///     Gradients { x: MatMut::from(&mut dx), gamma: &mut gamma, beta: &mut beta };
 /// let options = Options { eps: 0.0 };
 /// let context = Context::serial();
-/// layer_norm_grad(&options, &context, Mat::from(&x), &[1.0, 1.0], Mat::from(&dy), into)?;
+/// let (x, dy) = (Mat::from(&x), Mat::from(&dy));
+/// layer_norm_grad::with(&context, &options, x, &[1.0, 1.0], dy, into)?;
 /// // A row of two is always normalised to -1 and 1: nothing moves it.
 /// assert_eq!((dx, gamma, beta), ([0.0, 0.0], [-3.0, 4.0], [3.0, 4.0]));
 /// # Ok::<(), proofmark_ops::Error>(())
@@ -75,9 +76,9 @@ pub struct Gradients<'a, T> {
 ///
 /// # Errors
 /// If the sizes differ, or `eps` is not from 0 to 1.
-pub fn layer_norm_grad<T: Stored>(
-    options: &Options,
+pub fn with<T: Stored>(
     context: &Context,
+    options: &Options,
     x: Mat<'_, T>,
     gamma: &[T],
     dy: Mat<'_, T>,
@@ -87,4 +88,18 @@ pub fn layer_norm_grad<T: Stored>(
     let request = request.attr("eps", Given::Real(options.eps));
     let outputs = &mut [into.x.into(), into.gamma.into(), into.beta.into()];
     request.run(context, &[x.into(), gamma.into(), dy.into()], outputs)
+}
+
+/// As [`with`], with the default options.
+///
+/// # Errors
+/// As for [`with`].
+pub fn layer_norm_grad<T: Stored>(
+    context: &Context,
+    x: Mat<'_, T>,
+    gamma: &[T],
+    dy: Mat<'_, T>,
+    into: Gradients<'_, T>,
+) -> Result<(), Error> {
+    with(context, &Options::default(), x, gamma, dy, into)
 }

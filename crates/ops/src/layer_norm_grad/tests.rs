@@ -1,7 +1,7 @@
 //! Known answers, agreement with differences, threads and refusals of the gradient.
 
 use super::Gradients;
-use super::{ENTRY, layer_norm_grad};
+use super::{ENTRY, with};
 use crate::blocks::row::trial::{self, Setup};
 use crate::layer_norm::Options;
 use crate::{Context, Mat, MatMut};
@@ -37,7 +37,7 @@ fn gradients_are_what_small_changes_do_to_the_loss() {
     let (mut dx, mut dgamma, mut dbeta) = ([0.0; 8], [0.0; 4], [0.0; 4]);
     let into = Gradients { x: MatMut::new(&mut dx, 2, 4), gamma: &mut dgamma, beta: &mut dbeta };
     let (rows, by) = (Mat::new(&x, 2, 4), Mat::new(&dy, 2, 4));
-    layer_norm_grad(&options, &context, rows, &gamma, by, into).unwrap();
+    with(&context, &options, rows, &gamma, by, into).unwrap();
     let moved = |values: &[f32], i: usize, step: f32| {
         let mut values = values.to_vec();
         values[i] += step;
@@ -80,7 +80,7 @@ fn the_library_function_refuses_misfits() {
     let (mut dx, mut dgamma, mut dbeta) = ([bf16::ZERO; 4], [bf16::ONE; 2], [bf16::ZERO; 2]);
     let mut run = |eps: f64, dy: Mat<'_, bf16>, gamma: &mut [bf16], beta: &mut [bf16]| {
         let into = Gradients { x: MatMut::new(&mut dx, 2, 2), gamma, beta };
-        layer_norm_grad(&Options { eps }, &context, Mat::new(&x, 2, 2), &x[..2], dy, into)
+        with(&context, &Options { eps }, Mat::new(&x, 2, 2), &x[..2], dy, into)
     };
     run(1e-5, Mat::new(&x, 2, 2), &mut dgamma, &mut dbeta).unwrap();
     assert_eq!((dgamma, dbeta), ([bf16::ZERO; 2], [bf16::from_f32(2.0); 2]));
