@@ -57,8 +57,9 @@ fn a_kernel_that_works_in_place_is_not_accused() {
 
 #[test]
 fn a_name_that_no_specimen_has_is_a_slip_and_none_is_in_a_roster() {
-    let output = judge(&["softmax", "--only", "ghost", "--quiet"]);
+    let output = judge(&["softmax", "--only", "extra_coers", "--quiet"]);
     assert_eq!(output.status.code(), Some(2), "{}", talk(&output));
+    assert!(talk(&output).contains("did you mean `planted/extra_cores`?"), "{}", talk(&output));
     let program = || Command::new(env!("CARGO_BIN_EXE_proofmark"));
     let case = "softmax:f32[b=1,s=2,d=8]";
     let compared =

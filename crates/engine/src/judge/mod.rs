@@ -9,7 +9,7 @@ mod cases;
 mod mark;
 
 use crate::admit::Admission;
-use crate::{EngineError, Event, Listener, Roster, find_op};
+use crate::{EngineError, Event, Listener, Roster, check_specimen, find_op};
 use busy::Busy;
 use mark::{Judgement, of_fault, of_race, of_refusal};
 use proofmark_arena::{Arena, Limits};
@@ -18,7 +18,7 @@ use proofmark_gate::Proven;
 use proofmark_measure::{Clock, MonotonicClock, RaceRules, race};
 use proofmark_peers::{PeerShelf, Status};
 use proofmark_schema::judge::{Class, JudgeCounts, JudgedRun, Kind};
-use proofmark_schema::{Case, ContenderId, Isa, Outcome};
+use proofmark_schema::{Case, ContenderId, Family, Isa, Outcome};
 use proofmark_worker::corpus::{self, CORPUS, Size, Specimen};
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -107,7 +107,11 @@ pub fn selftest_judge(
         field.extend(entered(request, entry)?.into_iter().map(|one| (entry, one)));
     }
     if field.is_empty() {
-        let message = format!("no specimen's name contains `{}`", request.only);
+        if !CORPUS.iter().any(|specimen| specimen.name.contains(&request.only)) {
+            let name = request.only.clone();
+            check_specimen(&ContenderId { family: Family::Planted, name, isa: None })?;
+        }
+        let message = format!("`{}` is not planted on these ops", request.only);
         return Err(EngineError::Nothing(message));
     }
     let own = corpus::folder_of(std::process::id());
@@ -275,7 +279,7 @@ impl Panel<'_> {
         one: &Entered,
         seed: u64,
     ) -> Option<Judgement> {
-        let is_specimen = one.id.family == proofmark_schema::Family::Planted;
+        let is_specimen = one.id.family == Family::Planted;
         let admission = if is_specimen { &self.strict } else { &self.lax };
         let proven = match admission.admit(entry, case, &one.id, one.threads) {
             Ok(proven) => proven,

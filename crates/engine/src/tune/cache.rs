@@ -111,7 +111,7 @@ pub fn cached_tunings(store: &Store) -> Result<CachedTuning, EngineError> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use proofmark_analyze::Answer;
+    use crate::tune::concurrent::crossing;
 
     #[test]
     fn an_answer_is_found_again_and_the_hit_rate_is_counted() {
@@ -119,21 +119,7 @@ mod tests {
         let store = Store::open(folder.path()).unwrap();
         let asked = || look_up(&store, |kept| kept.crossings.get("question").cloned()).unwrap();
         assert_eq!(asked(), None);
-        let crossing = Crossing {
-            case: "softmax:f32[b=1,s=48,d=512]".parse().unwrap(),
-            axis: "s".to_owned(),
-            between: ["native/simd", "native/parallel"].map(|who| who.parse().unwrap()),
-            threads: 2,
-            range: (1, 64),
-            alpha: 0.01,
-            places: Vec::new(),
-            answer: Answer::AlwaysFaster,
-            constant: Some(7),
-            zones: Vec::new(),
-            run: "r".to_owned(),
-            made: 1,
-            is_cached: false,
-        };
+        let crossing = crossing(1);
         let question = "question".to_owned();
         keep(&store, |kept| _ = kept.crossings.insert(question, crossing.clone())).unwrap();
         assert_eq!(asked(), Some(crossing));

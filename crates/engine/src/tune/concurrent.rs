@@ -101,7 +101,8 @@ fn import(number: u64, write: u64) -> Vec<u8> {
     serde_json::to_vec(&value).unwrap()
 }
 
-fn crossing(made: u64) -> Crossing {
+/// A crossing that is kept, made at this time.
+pub(super) fn crossing(made: u64) -> Crossing {
     Crossing {
         case: "softmax:f32[b=1,s=48,d=512]".parse().unwrap(),
         axis: "s".to_owned(),
