@@ -3,7 +3,7 @@
 use crate::{EngineError, ops};
 use proofmark_contract::{Truth, check_case, complete_case};
 use proofmark_measure::{Clock, MonotonicClock};
-use proofmark_ops::library;
+use proofmark_ops::{Context, dot, library};
 use proofmark_schema::{Case, DType, ErrorContract, Isa};
 use proofmark_tensor::{AlignedBuffer, Mapping, Pool, Recycler};
 use serde::{Deserialize, Serialize};
@@ -175,6 +175,10 @@ fn choices(all: &mut Vec<Cost>, cap: Isa) -> Result<(), EngineError> {
         let entry = crate::find_op(black_box("add"));
         black_box(entry.is_ok_and(|entry| check_case(entry.op, &case).is_ok()));
         black_box(library::choose(entry_of(&case), &case, 1).is_ok());
+    }));
+    let context = Context::serial();
+    all.push(times("library/warm call of an empty dot", || {
+        black_box(dot::dot::<f32>(&context, black_box(&[]), black_box(&[])).is_ok());
     }));
     let count = ops().len() as f64;
     let cards = times("kernel/description", || {

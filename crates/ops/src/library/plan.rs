@@ -10,7 +10,7 @@ use proofmark_schema::{Case, DType, Isa};
 use proofmark_tensor::{AlignedBuffer, Layout, Recycler};
 use std::cell::RefCell;
 
-/// Plans that a thread keeps.
+/// The number of plans that a thread keeps.
 const KEPT_PLANS: usize = 64;
 /// Bytes of scratch memory that a thread keeps for its next call.
 const KEPT_BYTES: usize = 64 << 20;
@@ -42,7 +42,7 @@ pub(super) fn run(
     done
 }
 
-/// The operands of a call, for how they lie.
+/// The operands of one call.
 struct Forms<'c, 'a, 'b> {
     inputs: &'c [Input<'a>],
     outputs: &'c [Output<'b>],
