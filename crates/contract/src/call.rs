@@ -1,7 +1,8 @@
 //! One call of a kernel, with everything it may touch.
 
-use proofmark_schema::{Case, Isa};
 use proofmark_tensor::{Pool, Tensor, ViewError};
+use proofmark_terms::{Case, Isa};
+use std::fmt;
 
 /// Everything one call of a kernel may touch. Nothing else is allowed to matter.
 ///
@@ -29,13 +30,11 @@ pub struct Call<'a> {
 }
 
 /// Why a call could not be made.
-#[derive(Debug, thiserror::Error)]
+#[derive(Debug)]
 pub enum KernelError {
     /// An operand is not what the signature says.
-    #[error(transparent)]
-    Operand(#[from] ViewError),
+    Operand(ViewError),
     /// The workspace or the packed weights are too small.
-    #[error("{what} has {got} bytes, {need} are needed")]
     TooSmall {
         /// Which memory.
         what: &'static str,
@@ -45,6 +44,25 @@ pub enum KernelError {
         need: usize,
     },
     /// The case cannot be computed this way.
-    #[error("{0}")]
     Refused(String),
+}
+
+impl fmt::Display for KernelError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            KernelError::Operand(error) => error.fmt(f),
+            KernelError::TooSmall { what, got, need } => {
+                write!(f, "{what} has {got} bytes, {need} are needed")
+            }
+            KernelError::Refused(why) => f.write_str(why),
+        }
+    }
+}
+
+impl std::error::Error for KernelError {}
+
+impl From<ViewError> for KernelError {
+    fn from(error: ViewError) -> KernelError {
+        KernelError::Operand(error)
+    }
 }

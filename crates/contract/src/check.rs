@@ -1,8 +1,8 @@
 //! Whether a case fits its op: names, order, kinds and ranges.
 
-use crate::{Attribute, AttributeKind, Op, Signature};
-use proofmark_schema::wire::MAX_OPERANDS;
-use proofmark_schema::{AttrValue, Case, DType};
+use crate::{Attribute, AttributeKind, Definition, Signature};
+use proofmark_terms::{AttrValue, Case, DType, MAX_OPERANDS};
+use std::fmt;
 
 /// Greatest size of one axis.
 pub const MOST_OF_AXIS: u64 = 1 << 40;
@@ -12,13 +12,11 @@ pub const MOST_OF_AXIS: u64 = 1 << 40;
 pub const MOST_OF_SIZES: u64 = 1 << 52;
 
 /// Why a case does not fit its op.
-#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+#[derive(Clone, Debug, PartialEq)]
 pub enum BadCase {
     /// The case is of another op.
-    #[error("the case is of op `{0}`")]
     OtherOp(String),
     /// An axis is not given.
-    #[error("axis `{axis}` is missing (axes: {known})")]
     MissingAxis {
         /// The axis.
         axis: String,
@@ -26,7 +24,6 @@ pub enum BadCase {
         known: String,
     },
     /// The op has no such axis.
-    #[error("there is no axis `{axis}` (axes: {known})")]
     UnknownAxis {
         /// What was given.
         axis: String,
@@ -34,7 +31,6 @@ pub enum BadCase {
         known: String,
     },
     /// The op has no such attribute.
-    #[error("there is no attribute `{attribute}` (attributes: {known})")]
     UnknownAttribute {
         /// What was given.
         attribute: String,
@@ -42,7 +38,6 @@ pub enum BadCase {
         known: String,
     },
     /// The attribute cannot have that value.
-    #[error("attribute `{attribute}` cannot be `{value}`: {expected}")]
     BadAttribute {
         /// The attribute.
         attribute: String,
@@ -52,7 +47,6 @@ pub enum BadCase {
         expected: String,
     },
     /// The op is not defined for the element type.
-    #[error("element type {dtype} is not defined here (defined: {known})")]
     BadDType {
         /// What was given.
         dtype: DType,
@@ -60,7 +54,6 @@ pub enum BadCase {
         known: String,
     },
     /// An axis is longer than any memory.
-    #[error("axis `{axis}` is {size}: at most {MOST_OF_AXIS} (2^40)")]
     LongAxis {
         /// The axis.
         axis: String,
@@ -68,18 +61,48 @@ pub enum BadCase {
         size: u64,
     },
     /// Axes and attributes together are more than any computer computes.
-    #[error("its sizes multiplied are over {MOST_OF_SIZES} (2^52): make axes smaller")]
     TooLarge,
     /// Axes or attributes make no sense together.
-    #[error("{0}")]
     Contradiction(String),
 }
+
+impl fmt::Display for BadCase {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            BadCase::OtherOp(op) => write!(f, "the case is of op `{op}`"),
+            BadCase::MissingAxis { axis, known } => {
+                write!(f, "axis `{axis}` is missing (axes: {known})")
+            }
+            BadCase::UnknownAxis { axis, known } => {
+                write!(f, "there is no axis `{axis}` (axes: {known})")
+            }
+            BadCase::UnknownAttribute { attribute, known } => {
+                write!(f, "there is no attribute `{attribute}` (attributes: {known})")
+            }
+            BadCase::BadAttribute { attribute, value, expected } => {
+                write!(f, "attribute `{attribute}` cannot be `{value}`: {expected}")
+            }
+            BadCase::BadDType { dtype, known } => {
+                write!(f, "element type {dtype} is not defined here (defined: {known})")
+            }
+            BadCase::LongAxis { axis, size } => {
+                write!(f, "axis `{axis}` is {size}: at most {MOST_OF_AXIS} (2^40)")
+            }
+            BadCase::TooLarge => {
+                write!(f, "its sizes multiplied are over {MOST_OF_SIZES} (2^52): make axes smaller")
+            }
+            BadCase::Contradiction(why) => f.write_str(why),
+        }
+    }
+}
+
+impl std::error::Error for BadCase {}
 
 /// Checks a case against its op's axes, attributes and element types; gives its operands.
 ///
 /// # Errors
 /// What does not fit, with what would.
-pub fn check_case(op: &dyn Op, case: &Case) -> Result<Signature, BadCase> {
+pub fn check_case(op: &dyn Definition, case: &Case) -> Result<Signature, BadCase> {
     if case.op != op.name() {
         return Err(BadCase::OtherOp(case.op.clone()));
     }
@@ -137,7 +160,7 @@ pub fn check_sizes(sizes: impl IntoIterator<Item = u64>) -> Result<(), BadCase> 
 }
 
 /// The case with its axes in the op's order and missing ones at their defaults.
-pub fn complete_case(op: &dyn Op, case: &Case) -> Case {
+pub fn complete_case(op: &dyn Definition, case: &Case) -> Case {
     let mut axes: Vec<(String, u64)> = op
         .axes()
         .iter()

@@ -1,9 +1,10 @@
 //! Registration: an op with its kernels, in one visible list.
 
-use crate::{Kernel, Op};
+use crate::Kernel;
 use std::fmt;
 
 /// A wrong kernel that the gate must refuse.
+#[cfg(feature = "judge")]
 #[derive(Clone, Copy)]
 pub struct Mutant {
     /// Its name in reports.
@@ -18,12 +19,18 @@ pub struct Mutant {
 #[derive(Clone, Copy)]
 pub struct Entry {
     /// The definition.
-    pub op: &'static dyn Op,
+    #[cfg(not(feature = "judge"))]
+    pub op: &'static dyn crate::Definition,
+    /// The definition, with what the judge knows of it.
+    #[cfg(feature = "judge")]
+    pub op: &'static dyn crate::Op,
     /// The kernels, best first; the last does every case.
     pub kernels: &'static [&'static dyn Kernel],
     /// Wrong kernels.
+    #[cfg(feature = "judge")]
     pub mutants: &'static [Mutant],
     /// Its sweeps and sizes: the text of `suite.toml`.
+    #[cfg(feature = "judge")]
     pub suite: &'static str,
 }
 
@@ -34,6 +41,7 @@ impl Entry {
     }
 
     /// The mutant of that name.
+    #[cfg(feature = "judge")]
     pub fn mutant(&self, name: &str) -> Option<&'static Mutant> {
         self.mutants.iter().find(|mutant| mutant.name == name)
     }

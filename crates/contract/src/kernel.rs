@@ -1,12 +1,20 @@
 //! What a kernel is.
 
 use crate::{Call, KernelError};
-use proofmark_schema::{Case, ErrorContract, Isa};
+use proofmark_terms::{Case, ErrorContract, Isa};
+use std::fmt;
 
 /// A kernel's word that it does not do a case.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{0}")]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Unsupported(pub String);
+
+impl fmt::Display for Unsupported {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for Unsupported {}
 
 /// An implementation of an op.
 ///

@@ -1,7 +1,7 @@
 //! Metamorphic laws: what must hold between two runs, whatever the right answer is.
 
 use crate::Values;
-use proofmark_schema::Case;
+use proofmark_terms::Case;
 
 /// One run of a contender as a law sees it.
 #[derive(Clone, Copy, Debug)]

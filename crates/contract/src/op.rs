@@ -1,68 +1,9 @@
-//! The definition of an op.
+//! What the judge knows of an op: its work, its truth, and what the gate should try.
 
-use crate::{BadCase, Law, Portfolio, Signature, Specials, Truth, Values, Want};
+use crate::{AxisRole, Definition, Law, Portfolio, Signature, Specials, Truth, Values, Want};
+use proofmark_schema::Work;
 use proofmark_schema::record::ShapeRoles;
-use proofmark_schema::{Case, DType, Work};
-
-/// What an axis stands for in flat tables.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum AxisRole {
-    /// Independent problems.
-    Batch,
-    /// Positions of a sequence, or rows.
-    Sequence,
-    /// An inner dimension.
-    Dimension,
-}
-
-/// An axis of an op's cases, in declared order.
-#[derive(Clone, Copy, Debug)]
-pub struct Axis {
-    /// Its name in cases and sweeps.
-    pub name: &'static str,
-    /// What it counts.
-    pub meaning: &'static str,
-    /// Its column in flat tables.
-    pub role: AxisRole,
-    /// The size where a sweep names none.
-    pub default: u64,
-}
-
-/// The values an attribute may take.
-#[derive(Clone, Copy, Debug)]
-pub enum AttributeKind {
-    /// `true` or `false`.
-    Flag,
-    /// A whole number from `low` to `high`.
-    Int {
-        /// Least value.
-        low: i64,
-        /// Greatest value.
-        high: i64,
-    },
-    /// A real number from `low` to `high`.
-    Real {
-        /// Least value.
-        low: f64,
-        /// Greatest value.
-        high: f64,
-    },
-    /// One of these words.
-    Word(&'static [&'static str]),
-}
-
-/// An attribute of an op's cases.
-#[derive(Clone, Copy, Debug)]
-pub struct Attribute {
-    /// Its name in cases.
-    pub name: &'static str,
-    /// What it changes.
-    pub meaning: &'static str,
-    /// What it may be.
-    pub kind: AttributeKind,
-    /// What it is where a case does not name it, as text.
-    pub default: &'static str,
-}
+use proofmark_terms::{Case, DType};
 
 /// The limits of the error measure q, in units of `u·scale`.
 ///
@@ -87,37 +28,10 @@ impl Default for Limits {
     }
 }
 
-/// The definition of a computation: everything the gate needs, and nothing about kernels.
+/// An op as the gate and the records see it; nothing about kernels.
 ///
-/// All methods but [`Op::signature`] are called only with cases that `signature` accepted.
-pub trait Op: Send + Sync + 'static {
-    /// Its name: the same string in folder, command line, TOML, JSON and report.
-    fn name(&self) -> &'static str;
-
-    /// One line: the formula.
-    fn summary(&self) -> &'static str;
-
-    /// Its rules for special values, one string each; empty where only its card states them.
-    fn edges(&self) -> &'static [&'static str] {
-        &[]
-    }
-
-    /// Its axes in declared order.
-    fn axes(&self) -> &'static [Axis];
-
-    /// Its attributes.
-    fn attributes(&self) -> &'static [Attribute];
-
-    /// Primary element types it is defined for.
-    fn dtypes(&self) -> &'static [DType];
-
-    /// The operands of a case.
-    ///
-    /// # Errors
-    /// If the axes and attributes make no sense together. Names, kinds and ranges are checked
-    /// before by [`crate::check_case`].
-    fn signature(&self, case: &Case) -> Result<Signature, BadCase>;
-
+/// Its methods are called only with cases that [`Definition::signature`] accepted.
+pub trait Op: Definition {
     /// Arithmetic and traffic of one call.
     fn work(&self, case: &Case) -> Work;
 

@@ -1,7 +1,7 @@
 //! Operands and signatures: what a case reads and writes.
 
-use proofmark_schema::DType;
 use proofmark_tensor::{Fill, Layout};
+use proofmark_terms::DType;
 
 /// What a call does with an operand.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -8,8 +8,8 @@
 //! op that takes any reals, and is undone by the same flip.
 
 use crate::{Operand, Role, Signature};
-use proofmark_schema::DType;
 use proofmark_tensor::mix;
+use proofmark_terms::DType;
 
 /// The operands of a case that change between calls.
 #[derive(Clone, Debug, PartialEq)]

@@ -1,8 +1,8 @@
 //! What the gate should try on an op: fills for each stage, and special values.
 
 use crate::Signature;
-use proofmark_schema::DType;
 use proofmark_tensor::Fill;
+use proofmark_terms::DType;
 
 /// One way to fill all operands of a signature.
 #[derive(Clone, Debug, PartialEq)]

@@ -1,8 +1,8 @@
 //! What a mutant is made of: a name, the element types it does, and a wrong function.
 
 use proofmark_contract::{Call, Kernel, KernelError, Unsupported};
-use proofmark_schema::{Case, DType, Isa};
 use proofmark_tensor::{Layout, Tensor};
+use proofmark_terms::{Case, DType, Isa};
 
 /// A wrong kernel, for the gate to refuse.
 pub(crate) struct Flawed {

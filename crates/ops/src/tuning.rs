@@ -8,7 +8,7 @@
 
 use crate::{attention, find, matmul};
 use proofmark_contract::{Entry, complete_case};
-use proofmark_schema::Case;
+use proofmark_terms::Case;
 use std::fmt;
 use std::str::FromStr;
 use std::sync::OnceLock;
@@ -84,24 +84,42 @@ pub struct Chosen {
 }
 
 /// Why settings were not taken.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum TuningError {
     /// There is no such op, or its kernels have no such constant.
-    #[error("`{0}` has no tuned constant: leave it out")]
     Unknown(String),
     /// A constant is 0, but no part is smaller than one.
-    #[error("the constant of `{0}` is 0: write 1 to go parallel always")]
     Zero(String),
     /// These are no sizes of blocks.
-    #[error("`{0}` are no blocks: write `kc=256,mc=126,nc=768`, each from 16 to 16384")]
     Blocks(String),
     /// There is no such op, or it has no such kernel.
-    #[error("{0} has no kernel `{1}`: leave it out")]
     Kernel(String, String),
     /// They were set before.
-    #[error("tuned values are set already: set them once, before the first kernel runs")]
     Again,
 }
+
+impl fmt::Display for TuningError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            TuningError::Unknown(op) => write!(f, "`{op}` has no tuned constant: leave it out"),
+            TuningError::Zero(op) => {
+                write!(f, "the constant of `{op}` is 0: write 1 to go parallel always")
+            }
+            TuningError::Blocks(text) => write!(
+                f,
+                "`{text}` are no blocks: write `kc=256,mc=126,nc=768`, each from 16 to 16384"
+            ),
+            TuningError::Kernel(op, kernel) => {
+                write!(f, "{op} has no kernel `{kernel}`: leave it out")
+            }
+            TuningError::Again => f.write_str(
+                "tuned values are set already: set them once, before the first kernel runs",
+            ),
+        }
+    }
+}
+
+impl std::error::Error for TuningError {}
 
 /// Whether these settings mean something here.
 ///
@@ -213,7 +231,7 @@ mod tests {
     use super::*;
     use crate::blocks::gemm::Blocking;
     use crate::library;
-    use proofmark_schema::Isa;
+    use proofmark_terms::Isa;
 
     #[test]
     fn constants_are_refused_where_they_mean_nothing() {

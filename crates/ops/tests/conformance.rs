@@ -10,7 +10,8 @@ use proofmark_contract::{
 use proofmark_gate::{Depth, Rules, certify, expense};
 use proofmark_ops::OPS;
 use proofmark_schema::proof::Proof;
-use proofmark_schema::{AttrValue, Case, ContenderId, Isa, Outcome};
+use proofmark_schema::{ContenderId, Outcome};
+use proofmark_terms::{AttrValue, Case, Isa};
 
 fn main() {
     let arguments: Vec<String> = std::env::args().collect();

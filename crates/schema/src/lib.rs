@@ -1,18 +1,15 @@
 //! The data that crosses a room or a disk: nouns, units, ids, format versions.
 //!
 //! If it can be written to a file it is here; if it has a method that *does* something it is
-//! in `contract`. A type enters only when two crates need it.
+//! in `contract`. A type enters only when two crates need it. What kernels need too is in `terms`,
+//! and is found here as well.
 #![forbid(unsafe_code)]
 
 pub mod artefact;
-pub mod case;
 pub mod conditions;
 pub mod contender;
 pub mod decision;
-pub mod dtype;
-pub mod error_contract;
 pub mod finding;
-pub mod isa;
 pub mod judge;
 pub mod machine;
 pub mod memory;
@@ -30,12 +27,12 @@ pub mod wire;
 pub mod work;
 
 pub use artefact::Artefact;
-pub use case::{AttrValue, Case, ParseCaseError};
 pub use contender::{ContenderId, Family, ParseContenderError, Receipt, is_name};
-pub use dtype::DType;
-pub use error_contract::{ErrorContract, Reproducibility, Underflow};
-pub use isa::Isa;
 pub use memory::{Cache, Memory, Pages};
 pub use outcome::Outcome;
+pub use proofmark_terms::{
+    AttrValue, Case, DType, ErrorContract, Isa, ParseCaseError, Reproducibility, Underflow, case,
+    dtype, error_contract, isa,
+};
 pub use version::FORMAT_VERSION;
 pub use work::Work;

@@ -318,8 +318,7 @@ pub struct Ledger {
 
 /// Calls of a perturbed batch at the most.
 pub const LEDGER_CALLS: usize = 8192;
-/// Operands an op may have.
-pub const MAX_OPERANDS: usize = 24;
+pub use proofmark_terms::MAX_OPERANDS;
 /// Byte of the shared file where the ledger begins.
 pub const LEDGER_OFFSET: usize = 4096;
 /// Bytes of the shared file.
@@ -331,11 +330,11 @@ const _: () = assert!(size_of::<HandOver>() <= LEDGER_OFFSET);
 /// greeted, because it would read the page by other offsets.
 pub const PROTOCOL: u64 = hash_of_code(&[
     include_bytes!("wire.rs"),
-    include_bytes!("case.rs"),
     include_bytes!("contender.rs"),
-    include_bytes!("dtype.rs"),
-    include_bytes!("error_contract.rs"),
     include_bytes!("memory.rs"),
+    proofmark_terms::SOURCES[0],
+    proofmark_terms::SOURCES[1],
+    proofmark_terms::SOURCES[2],
 ]);
 
 /// FNV-1a over the lines before the tests that are not comments, without the spaces at their

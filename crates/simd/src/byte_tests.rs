@@ -2,7 +2,7 @@
 
 use crate::tests::at_every_level;
 use crate::{Body, Simd, available, dispatch, dispatch_byte_dot, has_byte_dot};
-use proofmark_schema::Isa;
+use proofmark_terms::Isa;
 
 /// Bytes that include both extremes and whose period is no vector's length.
 fn bytes(count: usize, seed: i32) -> Vec<i8> {

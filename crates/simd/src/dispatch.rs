@@ -1,7 +1,7 @@
 //! Enters a body with the token of a chosen instruction-set level.
 
 use crate::{Body, Scalar};
-use proofmark_schema::Isa;
+use proofmark_terms::Isa;
 
 /// Runs `body` compiled for `isa`.
 ///

@@ -1,6 +1,6 @@
 //! Which instruction-set levels this machine has.
 
-use proofmark_schema::Isa;
+use proofmark_terms::Isa;
 use std::sync::OnceLock;
 
 /// The best level of this machine; asked of the processor once.

@@ -33,6 +33,7 @@ mod isa;
 #[cfg(test)]
 mod memory_tests;
 mod scalar;
+#[cfg(feature = "probe")]
 pub mod stream;
 #[cfg(test)]
 mod tests;
@@ -42,14 +43,16 @@ mod x86;
 
 #[cfg(not(target_arch = "x86_64"))]
 pub mod cache;
-#[cfg(not(target_arch = "x86_64"))]
+#[cfg(all(feature = "probe", not(target_arch = "x86_64")))]
 pub mod peak;
 #[cfg(not(target_arch = "x86_64"))]
 pub mod state;
 #[cfg(not(target_arch = "x86_64"))]
 pub mod tile;
+#[cfg(all(feature = "probe", target_arch = "x86_64"))]
+pub use x86::peak;
 #[cfg(target_arch = "x86_64")]
-pub use x86::{cache, peak, state, tile};
+pub use x86::{cache, state, tile};
 
 pub use dispatch::{dispatch, dispatch_byte_dot};
 pub use isa::{available, detect, has_byte_dot};

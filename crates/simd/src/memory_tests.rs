@@ -2,7 +2,7 @@
 
 use crate::tests::{ROOM, at_every_level, lanes};
 use crate::{Body, Simd, available, dispatch};
-use proofmark_schema::Isa;
+use proofmark_terms::Isa;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 #[test]

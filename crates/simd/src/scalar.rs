@@ -2,7 +2,7 @@
 
 use crate::vector::{beyond, require_lanes};
 use crate::{Body, Simd};
-use proofmark_schema::Isa;
+use proofmark_terms::Isa;
 
 /// The token of plain scalar code; always available.
 #[derive(Clone, Copy, Debug)]

@@ -1,7 +1,7 @@
 //! Streaming through memory: the fastest loops that read, write or do both.
 
-use proofmark_schema::Isa;
 use proofmark_schema::probe::Traffic;
+use proofmark_terms::Isa;
 use std::hint::black_box;
 
 /// Bytes of each array that one iteration of a loop processes; arrays start and end on blocks.

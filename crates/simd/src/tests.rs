@@ -1,7 +1,7 @@
 //! Every operation at every level of this machine against plain scalar expectations.
 
 use crate::{Body, Simd, available, dispatch};
-use proofmark_schema::Isa;
+use proofmark_terms::Isa;
 
 /// Runs a generic block once for each level that this machine has.
 macro_rules! at_every_level {

@@ -1,6 +1,6 @@
 //! The portable vector: what every instruction-set level can do, and the body written over it.
 
-use proofmark_schema::Isa;
+use proofmark_terms::Isa;
 
 /// Work written once over any vector width; see [`crate::dispatch`].
 pub trait Body {

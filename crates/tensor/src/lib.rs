@@ -1,7 +1,8 @@
 //! Aligned buffers, views, dtype bits, named fills, guard pages and a thread pool.
 //!
 //! Everything that touches raw memory on behalf of kernels and their judges is here, so that the
-//! unsafe facts (bounds, alignment, write access) are stated once.
+//! unsafe facts (bounds, alignment, write access) are stated once. What only a judge needs is
+//! behind the feature `judge`.
 
 mod bits;
 mod fill;
@@ -16,10 +17,9 @@ pub use bits::{Element, F8E4m3, F8E5m2, Overflow, decode, encode, round_all, rou
 pub use fill::{Fill, ParseFillError};
 pub use half::{bf16, f16};
 pub use layout::Layout;
-pub use memory::{
-    Access, AlignedBuffer, HUGE_BYTES, Mapping, Placement, Recycler, check_canary, memfd,
-    write_canary,
-};
+#[cfg(feature = "judge")]
+pub use memory::{Access, HUGE_BYTES, Mapping, Placement, check_canary, memfd, write_canary};
+pub use memory::{AlignedBuffer, Recycler};
 pub use pool::{Pool, split};
 pub use random::{mix, philox4x32};
 pub use tensor::{Tensor, ViewError};

@@ -2,14 +2,14 @@
 
 use crate::bits::{Element, decode, encode};
 use crate::{Layout, Rows, RowsMut};
-use proofmark_schema::DType;
+use proofmark_terms::DType;
+use std::fmt;
 use std::slice;
 
 /// Why a tensor has no view of the wanted kind.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ViewError {
     /// The elements have another type.
-    #[error("tensor holds {have}, not {want}")]
     WrongDType {
         /// Type of the elements.
         have: DType,
@@ -17,10 +17,8 @@ pub enum ViewError {
         want: DType,
     },
     /// A view for writing of an operand that is only read.
-    #[error("tensor is read-only")]
     ReadOnly,
     /// The first element does not lie on a multiple of the element's alignment.
-    #[error("address {address:#x} is no multiple of the alignment {align}")]
     Misaligned {
         /// Address of the first element.
         address: usize,
@@ -28,7 +26,6 @@ pub enum ViewError {
         align: usize,
     },
     /// A slice of a tensor with padding between its rows.
-    #[error("rows of {cols} lie {row_stride} apart: not one slice")]
     NotDense {
         /// Elements of a row.
         cols: usize,
@@ -36,7 +33,6 @@ pub enum ViewError {
         row_stride: usize,
     },
     /// The layout was changed to one that its memory does not hold.
-    #[error("layout {shape:?} with row stride {row_stride} does not fit {bytes} bytes")]
     OutOfBounds {
         /// Sizes along each axis.
         shape: Vec<usize>,
@@ -46,6 +42,27 @@ pub enum ViewError {
         bytes: usize,
     },
 }
+
+impl fmt::Display for ViewError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            ViewError::WrongDType { have, want } => write!(f, "tensor holds {have}, not {want}"),
+            ViewError::ReadOnly => f.write_str("tensor is read-only"),
+            ViewError::Misaligned { address, align } => {
+                write!(f, "address {address:#x} is no multiple of the alignment {align}")
+            }
+            ViewError::NotDense { cols, row_stride } => {
+                write!(f, "rows of {cols} lie {row_stride} apart: not one slice")
+            }
+            ViewError::OutOfBounds { shape, row_stride, bytes } => write!(
+                f,
+                "layout {shape:?} with row stride {row_stride} does not fit {bytes} bytes"
+            ),
+        }
+    }
+}
+
+impl std::error::Error for ViewError {}
 
 /// A tensor in memory that it does not own.
 #[derive(Debug)]

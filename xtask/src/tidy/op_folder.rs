@@ -10,7 +10,7 @@ const OPS: &str = "crates/ops/src/";
 const SHARED: &[&str] = &["blocks", "exact", "library"];
 
 const REQUIRED: &[&str] =
-    &["mod.rs", "definition.rs", "oracle.rs", "mutants.rs", "tests.rs", "suite.toml"];
+    &["mod.rs", "definition.rs", "judge.rs", "oracle.rs", "mutants.rs", "tests.rs", "suite.toml"];
 
 /// A folder where kernels share nothing, a file where they are made from one description.
 const KERNELS: &[&str] = &["kernels.rs", "kernels/mod.rs"];

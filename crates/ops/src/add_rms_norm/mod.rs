@@ -16,8 +16,12 @@
 //! else is computed in f32 and rounded once.
 
 mod definition;
+#[cfg(feature = "judge")]
+mod judge;
 mod kernels;
+#[cfg(feature = "judge")]
 mod mutants;
+#[cfg(feature = "judge")]
 mod oracle;
 #[cfg(test)]
 mod tests;
@@ -33,7 +37,9 @@ use proofmark_contract::Entry;
 pub static ENTRY: Entry = Entry {
     op: &AddRmsNorm,
     kernels: RowKernel::<AddRmsNorm>::ALL,
+    #[cfg(feature = "judge")]
     mutants: mutants::MUTANTS,
+    #[cfg(feature = "judge")]
     suite: include_str!("suite.toml"),
 };
 

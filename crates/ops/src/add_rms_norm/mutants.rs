@@ -3,8 +3,8 @@
 use crate::flawed::{self, mutants};
 use crate::rms_norm::definition::Problem;
 use proofmark_contract::{Call, KernelError};
-use proofmark_schema::DType;
 use proofmark_tensor::{Tensor, bf16, round_to};
+use proofmark_terms::DType;
 
 /// The right computation in steps; each mutant gets one of them wrong.
 trait Slip {

@@ -4,8 +4,8 @@
 use crate::rms_norm::definition::Problem;
 use crate::rms_norm::oracle;
 use proofmark_contract::{Truth, Want};
-use proofmark_schema::DType;
 use proofmark_tensor::round_to;
+use proofmark_terms::DType;
 
 /// The truth about the wanted elements of `sum` (output 0) or `y` (output 1).
 ///

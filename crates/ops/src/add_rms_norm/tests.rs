@@ -6,8 +6,8 @@ use crate::blocks::row::trial;
 use crate::rms_norm::definition::Problem;
 use crate::{Context, Mat, MatMut};
 use proofmark_contract::Want;
-use proofmark_schema::DType;
 use proofmark_tensor::bf16;
+use proofmark_terms::DType;
 
 #[test]
 fn the_oracle_normalises_the_rounded_sum() {

@@ -4,8 +4,8 @@ use super::definition::{Attention, KEYS, Mask, Problem, QUERIES, VALUES};
 use super::oracle;
 use crate::blocks::row::ROWS_ARE_INDEPENDENT;
 use proofmark_contract::{Law, Observed, Op, Truth, Values, Want};
-use proofmark_schema::{Case, DType};
 use proofmark_tensor::mix;
+use proofmark_terms::{Case, DType};
 
 /// All laws of attention. The first says that queries are independent.
 pub(super) const LAWS: &[Law] = &[

@@ -35,9 +35,14 @@
 //! - Empty axes write nothing.
 
 mod definition;
+#[cfg(feature = "judge")]
+mod judge;
 mod kernels;
+#[cfg(feature = "judge")]
 mod laws;
+#[cfg(feature = "judge")]
 mod mutants;
+#[cfg(feature = "judge")]
 mod oracle;
 #[cfg(test)]
 mod tests;
@@ -45,7 +50,7 @@ mod tests;
 use crate::blocks::stored::Stored;
 use crate::library::{Context, Error, Given, Mat, MatMut, Request};
 use proofmark_contract::Entry;
-use proofmark_schema::Case;
+use proofmark_terms::Case;
 
 /// Attention with everything that belongs to it.
 pub static ENTRY: Entry = Entry {
@@ -57,7 +62,9 @@ pub static ENTRY: Entry = Entry {
         &kernels::SIMD,
         &kernels::SCALAR,
     ],
+    #[cfg(feature = "judge")]
     mutants: mutants::MUTANTS,
+    #[cfg(feature = "judge")]
     suite: include_str!("suite.toml"),
 };
 

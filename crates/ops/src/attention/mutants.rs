@@ -4,8 +4,8 @@ use super::definition::{Mask, Problem};
 use crate::blocks::stored::Stored;
 use crate::flawed::mutants;
 use proofmark_contract::{Call, KernelError};
-use proofmark_schema::DType;
 use proofmark_tensor::{Rows, bf16, f16};
+use proofmark_terms::DType;
 use std::ops::Range;
 
 /// Keys of a tile in the mutants that work in tiles.

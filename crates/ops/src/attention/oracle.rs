@@ -3,7 +3,7 @@
 
 use super::definition::{KEYS, Problem, QUERIES, VALUES};
 use proofmark_contract::{Truth, Values, Want};
-use proofmark_schema::DType;
+use proofmark_terms::DType;
 
 /// The least f32 over its unit roundoff: what is subnormal is off by an absolute amount.
 const UNDERFLOW: f64 = 1.0 / (1u128 << 125) as f64;

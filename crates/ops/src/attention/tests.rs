@@ -4,8 +4,8 @@ use super::ENTRY;
 use super::definition::{Attention, Problem};
 use crate::blocks::row::trial::{self, Setup};
 use proofmark_contract::{Op, Values, Want, check_case};
-use proofmark_schema::Case;
 use proofmark_simd::available;
+use proofmark_terms::Case;
 
 fn case(text: &str) -> Case {
     text.parse().unwrap()

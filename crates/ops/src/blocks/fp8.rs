@@ -102,9 +102,9 @@ pub(super) fn encode<S: Simd, F: Format>(simd: S, value: S::F) -> S::I {
 #[cfg(test)]
 mod tests {
     use crate::blocks::stored::Stored;
-    use proofmark_schema::Isa;
     use proofmark_simd::{Body, Simd, available, dispatch};
     use proofmark_tensor::{Element, F8E4m3, F8E5m2};
+    use proofmark_terms::Isa;
     use std::marker::PhantomData;
 
     struct Both<T>(PhantomData<T>);

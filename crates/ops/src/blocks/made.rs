@@ -1,7 +1,7 @@
 //! A kernel as data: what differs between one kernel and another.
 
 use proofmark_contract::{Call, Kernel, KernelError, Unsupported};
-use proofmark_schema::{Case, ErrorContract, Isa, Reproducibility, Underflow};
+use proofmark_terms::{Case, ErrorContract, Isa, Reproducibility, Underflow};
 
 /// A kernel made of a name and a function.
 pub(crate) struct Made {
@@ -131,11 +131,11 @@ impl Kernel for Made {
 macro_rules! typed {
     ($dtype:expr, $function:ident $(::<$($more:ty),*>)? ($($argument:expr),*)) => {
         match $dtype {
-            proofmark_schema::DType::F32 => $function::<$($($more,)*)? f32>($($argument),*),
-            proofmark_schema::DType::Bf16 => {
+            proofmark_terms::DType::F32 => $function::<$($($more,)*)? f32>($($argument),*),
+            proofmark_terms::DType::Bf16 => {
                 $function::<$($($more,)*)? proofmark_tensor::bf16>($($argument),*)
             }
-            proofmark_schema::DType::F16 => {
+            proofmark_terms::DType::F16 => {
                 $function::<$($($more,)*)? proofmark_tensor::f16>($($argument),*)
             }
             other => Err(proofmark_contract::KernelError::Refused(format!(

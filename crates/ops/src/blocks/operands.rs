@@ -2,8 +2,8 @@
 //! one call.
 
 use crate::library::{Mat, MatMut};
-use proofmark_schema::DType;
 use proofmark_tensor::{Element, Layout, Tensor};
+use proofmark_terms::DType;
 use std::marker::PhantomData;
 
 /// How the elements of an operand lie.

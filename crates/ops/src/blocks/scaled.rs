@@ -8,9 +8,9 @@
 
 use crate::blocks::row::cut;
 use crate::blocks::stored::Stored;
-use proofmark_schema::Isa;
 use proofmark_simd::{Body, Simd};
 use proofmark_tensor::{Rows, RowsMut};
+use proofmark_terms::Isa;
 use std::ops::Range;
 
 /// Bytes of an operand that pass the rows of the other one before these change.

@@ -21,8 +21,12 @@
 //! - An empty axis writes nothing.
 
 mod definition;
+#[cfg(feature = "judge")]
+mod judge;
 mod kernels;
+#[cfg(feature = "judge")]
 mod mutants;
+#[cfg(feature = "judge")]
 mod oracle;
 #[cfg(test)]
 mod tests;
@@ -35,7 +39,9 @@ use proofmark_contract::Entry;
 pub static ENTRY: Entry = Entry {
     op: &definition::Cast,
     kernels: &[&kernels::PARALLEL, &kernels::SIMD, &kernels::SCALAR],
+    #[cfg(feature = "judge")]
     mutants: mutants::MUTANTS,
+    #[cfg(feature = "judge")]
     suite: include_str!("suite.toml"),
 };
 

@@ -5,8 +5,8 @@ use crate::blocks::made::typed;
 use crate::blocks::stored::Stored;
 use crate::flawed::stepped;
 use proofmark_contract::{Call, KernelError, Mutant};
-use proofmark_schema::DType;
 use proofmark_tensor::{bf16, f16};
+use proofmark_terms::DType;
 
 /// A slip from every element type.
 const ALL: &[DType] = &[DType::F32, DType::Bf16, DType::F16];

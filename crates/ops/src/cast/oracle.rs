@@ -2,8 +2,8 @@
 #![forbid(unsafe_code)]
 
 use proofmark_contract::Truth;
-use proofmark_schema::DType;
 use proofmark_tensor::round_to;
+use proofmark_terms::DType;
 
 /// The truth about the elements `indices`. The scale is 0: the result is defined to the bit.
 pub(super) fn truth(to: DType, x: &[f64], indices: &[usize]) -> Truth {

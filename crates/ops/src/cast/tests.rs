@@ -4,9 +4,9 @@ use super::{ENTRY, cast};
 use crate::Context;
 use crate::blocks::row::trial::{self, Setup};
 use proofmark_contract::Values;
-use proofmark_schema::{AttrValue, Case, DType};
 use proofmark_simd::available;
 use proofmark_tensor::{bf16, f16};
+use proofmark_terms::{AttrValue, Case, DType};
 
 /// From every number of `x`, on every kernel and path, to every type.
 fn is_exact(dtype: DType, x: &[f64]) {

@@ -25,16 +25,21 @@
 //! bias or 0; the sign of a zero is free; empty results are left alone.
 
 mod definition;
+#[cfg(feature = "judge")]
+mod judge;
 mod kernels;
+#[cfg(feature = "judge")]
 mod laws;
+#[cfg(feature = "judge")]
 mod mutants;
+#[cfg(feature = "judge")]
 mod oracle;
 #[cfg(test)]
 mod tests;
 
 use crate::library::{Context, Error, Given, Request};
 use proofmark_contract::{Entry, Kernel};
-use proofmark_schema::DType;
+use proofmark_terms::DType;
 
 const KERNELS: &[&dyn Kernel] =
     &[&kernels::PARALLEL, &kernels::SIMD, &kernels::WINOGRAD, &kernels::IM2COL, &kernels::SCALAR];
@@ -43,7 +48,9 @@ const KERNELS: &[&dyn Kernel] =
 pub static CONV1D: Entry = Entry {
     op: &definition::Conv::CONV1D,
     kernels: &[&kernels::PARALLEL, &kernels::SIMD, &kernels::IM2COL, &kernels::SCALAR],
+    #[cfg(feature = "judge")]
     mutants: mutants::CONV1D,
+    #[cfg(feature = "judge")]
     suite: include_str!("suite_1d.toml"),
 };
 
@@ -51,7 +58,9 @@ pub static CONV1D: Entry = Entry {
 pub static CONV2D: Entry = Entry {
     op: &definition::Conv::CONV2D,
     kernels: KERNELS,
+    #[cfg(feature = "judge")]
     mutants: mutants::CONV2D,
+    #[cfg(feature = "judge")]
     suite: include_str!("suite.toml"),
 };
 

@@ -3,8 +3,8 @@
 use super::definition::{BIAS, Problem, WEIGHTS, X};
 use crate::flawed::mutant;
 use proofmark_contract::{Call, KernelError, Mutant};
-use proofmark_schema::DType;
 use proofmark_tensor::bf16;
+use proofmark_terms::DType;
 
 /// Lists of lines `function: flaw`; those of planes and lines, then those of planes alone.
 macro_rules! mutants {

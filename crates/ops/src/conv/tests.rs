@@ -5,8 +5,8 @@ use super::{CONV1D, CONV2D, Weights, conv2d};
 use crate::Context;
 use crate::blocks::row::trial::{self, Setup, call};
 use proofmark_contract::{Filling, Values, Want};
-use proofmark_schema::{Case, Isa};
 use proofmark_tensor::Fill;
+use proofmark_terms::{Case, Isa};
 
 const ONES: Weights<'_, 2> = Weights {
     data: &[1.0; 9],

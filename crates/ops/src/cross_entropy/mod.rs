@@ -25,8 +25,12 @@
 //! - `n = 0` with `none` writes nothing; rows without logits have no target and are refused.
 
 mod definition;
+#[cfg(feature = "judge")]
+mod judge;
 mod kernels;
+#[cfg(feature = "judge")]
 mod mutants;
+#[cfg(feature = "judge")]
 mod oracle;
 #[cfg(test)]
 mod tests;
@@ -39,7 +43,9 @@ use proofmark_contract::Entry;
 pub static ENTRY: Entry = Entry {
     op: &definition::CrossEntropy,
     kernels: &[&kernels::PARALLEL, &kernels::SIMD, &kernels::SCALAR],
+    #[cfg(feature = "judge")]
     mutants: mutants::MUTANTS,
+    #[cfg(feature = "judge")]
     suite: include_str!("suite.toml"),
 };
 

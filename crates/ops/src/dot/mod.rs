@@ -16,8 +16,12 @@
 //! count; an empty row gives 0; no other empty axis writes anything. The sign of a zero is free.
 
 mod definition;
+#[cfg(feature = "judge")]
+mod judge;
 mod kernels;
+#[cfg(feature = "judge")]
 mod mutants;
+#[cfg(feature = "judge")]
 mod oracle;
 #[cfg(test)]
 mod tests;
@@ -30,7 +34,9 @@ use proofmark_contract::Entry;
 pub static ENTRY: Entry = Entry {
     op: &definition::Dot,
     kernels: &[&kernels::PARALLEL, &kernels::SIMD, &kernels::SCALAR],
+    #[cfg(feature = "judge")]
     mutants: mutants::MUTANTS,
+    #[cfg(feature = "judge")]
     suite: include_str!("suite.toml"),
 };
 

@@ -4,9 +4,9 @@ use super::{ENTRY, dot};
 use crate::Context;
 use crate::blocks::row::trial::{self, Setup};
 use proofmark_contract::{Filling, Values, Want, check_case};
-use proofmark_schema::{Case, Isa};
 use proofmark_simd::available;
 use proofmark_tensor::{Fill, bf16};
+use proofmark_terms::{Case, Isa};
 
 fn case(text: &str) -> Case {
     text.parse().unwrap()

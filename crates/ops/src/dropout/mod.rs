@@ -20,8 +20,12 @@
 //! it is. `p = 0` keeps everything as it is, `p = 1` drops everything. Empty axes write nothing.
 
 mod definition;
+#[cfg(feature = "judge")]
+mod judge;
 mod kernels;
+#[cfg(feature = "judge")]
 mod mutants;
+#[cfg(feature = "judge")]
 mod oracle;
 #[cfg(test)]
 mod tests;
@@ -34,7 +38,9 @@ use proofmark_contract::Entry;
 pub static ENTRY: Entry = Entry {
     op: &definition::Dropout,
     kernels: &[&kernels::PARALLEL, &kernels::SIMD, &kernels::SCALAR],
+    #[cfg(feature = "judge")]
     mutants: mutants::MUTANTS,
+    #[cfg(feature = "judge")]
     suite: include_str!("suite.toml"),
 };
 

@@ -4,8 +4,8 @@ use crate::blocks::row::trial::{self, Setup};
 use crate::elementwise::{ADD, add};
 use crate::library::{Context, Error};
 use proofmark_contract::{Kernel, Observed, Signature, Values, Want, check_case};
-use proofmark_schema::{AttrValue, Case, DType, Isa, Reproducibility};
 use proofmark_tensor::{mix, round_to};
+use proofmark_terms::{AttrValue, Case, DType, Isa, Reproducibility};
 
 const DTYPES: [DType; 3] = [DType::F32, DType::Bf16, DType::F16];
 

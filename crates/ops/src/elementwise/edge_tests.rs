@@ -3,7 +3,7 @@
 use super::tests::{DTYPES, operands, row, with_every_kernel};
 use super::*;
 use proofmark_contract::{Values, Want, check_case};
-use proofmark_schema::{Case, DType};
+use proofmark_terms::{Case, DType};
 
 const INF: f64 = f64::INFINITY;
 const NAN: f64 = f64::NAN;

@@ -2,7 +2,7 @@
 
 use super::definition::Variant;
 use proofmark_contract::{Law, Observed, Want};
-use proofmark_schema::{Case, DType};
+use proofmark_terms::{Case, DType};
 
 /// Binary formulas whose operands may be exchanged.
 pub(super) const COMMUTES: Law = Law {

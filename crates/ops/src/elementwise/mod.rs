@@ -42,10 +42,15 @@ mod add_tests;
 mod definition;
 #[cfg(test)]
 mod edge_tests;
+#[cfg(feature = "judge")]
+mod judge;
 mod kernels;
+#[cfg(feature = "judge")]
 mod laws;
 mod members;
+#[cfg(feature = "judge")]
 mod mutants;
+#[cfg(feature = "judge")]
 mod oracle;
 #[cfg(test)]
 mod tests;
@@ -95,7 +100,9 @@ const fn entry<M: Member<N>, const N: usize>() -> Entry {
                 &Scalar::<M, N>::NEW as &dyn Kernel,
             ]
         },
+        #[cfg(feature = "judge")]
         mutants: M::MUTANTS,
+        #[cfg(feature = "judge")]
         suite: include_str!("suite.toml"),
     }
 }

@@ -7,8 +7,8 @@ use super::definition::{Variant, alpha};
 use super::members::Member;
 use crate::blocks::stored::Stored;
 use proofmark_contract::{Call, KernelError};
-use proofmark_schema::DType;
 use proofmark_tensor::{Rows, bf16, f16, philox4x32};
+use proofmark_terms::DType;
 
 /// A slip on every element type.
 pub(super) const ALL: &[DType] = &[DType::F32, DType::Bf16, DType::F16];

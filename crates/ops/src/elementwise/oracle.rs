@@ -2,8 +2,8 @@
 #![forbid(unsafe_code)]
 
 use proofmark_contract::Truth;
-use proofmark_schema::DType;
 use proofmark_tensor::philox4x32;
+use proofmark_terms::DType;
 use std::f64::consts::{FRAC_1_SQRT_2, FRAC_2_PI};
 
 /// The exact value of one element from the operands in order and the case's factor.

@@ -3,9 +3,9 @@
 use super::*;
 use crate::blocks::row::trial::{self, Setup};
 use proofmark_contract::{Filling, Values, check_case};
-use proofmark_schema::{Case, DType, Isa};
 use proofmark_simd::available;
 use proofmark_tensor::{Fill, bf16, f16};
+use proofmark_terms::{Case, DType, Isa};
 
 pub(super) const DTYPES: [DType; 3] = [DType::F32, DType::Bf16, DType::F16];
 

@@ -2,7 +2,7 @@
 
 use super::definition::{Kind, Problem};
 use proofmark_contract::{Law, Observed};
-use proofmark_schema::{Case, DType};
+use proofmark_terms::{Case, DType};
 use std::f64::consts::TAU;
 
 /// Errors of two runs, in units of the norm and a stage.

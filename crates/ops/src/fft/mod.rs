@@ -24,22 +24,29 @@
 //! inside may overflow. Subnormal numbers count. The sign of a zero is free.
 
 mod definition;
+#[cfg(feature = "judge")]
+mod judge;
 mod kernels;
+#[cfg(feature = "judge")]
 mod laws;
+#[cfg(feature = "judge")]
 mod mutants;
+#[cfg(feature = "judge")]
 mod oracle;
 #[cfg(test)]
 mod tests;
 
 use crate::library::{Context, Error, Given, Request};
 use proofmark_contract::Entry;
-use proofmark_schema::DType;
+use proofmark_terms::DType;
 
 /// The op with everything that belongs to it.
 pub static ENTRY: Entry = Entry {
     op: &definition::Fft,
     kernels: &[&kernels::PARALLEL, &kernels::SIMD, &kernels::SCALAR],
+    #[cfg(feature = "judge")]
     mutants: mutants::MUTANTS,
+    #[cfg(feature = "judge")]
     suite: include_str!("suite.toml"),
 };
 

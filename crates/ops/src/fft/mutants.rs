@@ -3,8 +3,8 @@
 use super::definition::{Kind, Problem};
 use crate::flawed::stepped;
 use proofmark_contract::{Call, KernelError, Mutant};
-use proofmark_schema::DType;
 use proofmark_tensor::{bf16, f16};
+use proofmark_terms::DType;
 use std::f64::consts::TAU;
 
 /// All that these do.

@@ -4,7 +4,7 @@ use super::{ENTRY, Transform, fft};
 use crate::Context;
 use crate::blocks::row::trial;
 use proofmark_contract::{Values, Want};
-use proofmark_schema::Case;
+use proofmark_terms::Case;
 
 fn oracle(case: &str, x: &[f64]) -> Vec<f64> {
     let case: Case = case.parse().unwrap();

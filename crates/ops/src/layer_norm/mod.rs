@@ -28,8 +28,12 @@
 //! - `d = 0` and empty batches write nothing.
 
 pub(crate) mod definition;
+#[cfg(feature = "judge")]
+mod judge;
 mod kernels;
+#[cfg(feature = "judge")]
 mod mutants;
+#[cfg(feature = "judge")]
 mod oracle;
 #[cfg(test)]
 mod tests;
@@ -44,7 +48,9 @@ use proofmark_contract::Entry;
 pub static ENTRY: Entry = Entry {
     op: &LayerNorm,
     kernels: RowKernel::<LayerNorm>::ALL,
+    #[cfg(feature = "judge")]
     mutants: mutants::MUTANTS,
+    #[cfg(feature = "judge")]
     suite: include_str!("suite.toml"),
 };
 

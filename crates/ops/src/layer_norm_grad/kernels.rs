@@ -13,9 +13,9 @@ use crate::blocks::scratch::elements_mut;
 use crate::blocks::stored::Stored;
 use crate::tuning;
 use proofmark_contract::{Call, KernelError};
-use proofmark_schema::Case;
 use proofmark_simd::{Body, Simd, dispatch};
 use proofmark_tensor::{Rows, RowsMut, split};
+use proofmark_terms::Case;
 
 /// Rows of a piece.
 const TALL: usize = 32;

@@ -24,8 +24,12 @@
 //! - The sign of a zero is free. Without rows dgamma and dbeta are 0; `d = 0` writes nothing.
 
 mod definition;
+#[cfg(feature = "judge")]
+mod judge;
 mod kernels;
+#[cfg(feature = "judge")]
 mod mutants;
+#[cfg(feature = "judge")]
 mod oracle;
 #[cfg(test)]
 mod tests;
@@ -39,7 +43,9 @@ use proofmark_contract::Entry;
 pub static ENTRY: Entry = Entry {
     op: &definition::LayerNormGrad,
     kernels: &[&kernels::PARALLEL, &kernels::SIMD, &kernels::SCALAR],
+    #[cfg(feature = "judge")]
     mutants: mutants::MUTANTS,
+    #[cfg(feature = "judge")]
     suite: include_str!("suite.toml"),
 };
 

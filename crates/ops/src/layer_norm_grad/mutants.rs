@@ -3,8 +3,8 @@
 use super::definition::Problem;
 use crate::flawed::{self, mutants};
 use proofmark_contract::{Call, KernelError};
-use proofmark_schema::DType;
 use proofmark_tensor::{Tensor, bf16};
+use proofmark_terms::DType;
 
 /// A row as the formulas see it.
 struct Row {

@@ -6,8 +6,8 @@ use crate::blocks::row::trial::{self, Setup};
 use crate::layer_norm::Options;
 use crate::{Context, Mat, MatMut};
 use proofmark_contract::{Values, Want};
-use proofmark_schema::Isa;
 use proofmark_tensor::bf16;
+use proofmark_terms::Isa;
 
 #[test]
 fn the_oracle_gives_values_computed_by_hand() {

@@ -1,16 +1,15 @@
 //! Why a call was not made.
 
 use proofmark_contract::{BadCase, KernelError};
-use proofmark_schema::DType;
+use proofmark_terms::DType;
+use std::fmt;
 
 /// Why a call was not made. Outputs keep what they held, unless the kernel itself refused.
-#[derive(Debug, thiserror::Error)]
+#[derive(Debug)]
 pub enum Error {
     /// Sizes and options do not fit the op.
-    #[error(transparent)]
-    Case(#[from] BadCase),
+    Case(BadCase),
     /// An operand has another element type.
-    #[error("operand `{name}` holds {got}, {need} is needed")]
     DType {
         /// The operand.
         name: &'static str,
@@ -20,7 +19,6 @@ pub enum Error {
         need: DType,
     },
     /// A slice has another length.
-    #[error("operand `{name}` has {got} elements, {need} are needed")]
     Length {
         /// The operand.
         name: &'static str,
@@ -30,9 +28,6 @@ pub enum Error {
         need: usize,
     },
     /// A matrix has other sizes.
-    #[error(
-        "operand `{name}` is {} x {}, {} x {} is needed", got.0, got.1, need.0, need.1
-    )]
     Shape {
         /// The operand.
         name: &'static str,
@@ -42,7 +37,6 @@ pub enum Error {
         need: (usize, usize),
     },
     /// The rows of a matrix do not lie within its slice, overlap, or must lie densely.
-    #[error("operand `{name}`: rows of {cols} elements cannot lie {stride} apart {why}")]
     Stride {
         /// The operand.
         name: &'static str,
@@ -54,13 +48,11 @@ pub enum Error {
         why: &'static str,
     },
     /// Only the right operand of a product may be a transpose.
-    #[error("operand `{name}` is a transpose: copy it into place with `transpose` first")]
     Transposed {
         /// The operand.
         name: &'static str,
     },
     /// The number of operands differs.
-    #[error("{got} operands were passed, {need} are needed")]
     Count {
         /// How many were passed.
         got: usize,
@@ -68,9 +60,55 @@ pub enum Error {
         need: usize,
     },
     /// No kernel computes it.
-    #[error("no kernel of {0} computes these sizes and options on this processor")]
     NoKernel(&'static str),
     /// The kernel refused.
-    #[error(transparent)]
-    Kernel(#[from] KernelError),
+    Kernel(KernelError),
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Error::Case(error) => error.fmt(f),
+            Error::DType { name, got, need } => {
+                write!(f, "operand `{name}` holds {got}, {need} is needed")
+            }
+            Error::Length { name, got, need } => {
+                write!(f, "operand `{name}` has {got} elements, {need} are needed")
+            }
+            Error::Shape { name, got, need } => write!(
+                f,
+                "operand `{name}` is {} x {}, {} x {} is needed",
+                got.0, got.1, need.0, need.1
+            ),
+            Error::Stride { name, cols, stride, why } => write!(
+                f,
+                "operand `{name}`: rows of {cols} elements cannot lie {stride} apart {why}"
+            ),
+            Error::Transposed { name } => write!(
+                f,
+                "operand `{name}` is a transpose: copy it into place with `transpose` first"
+            ),
+            Error::Count { got, need } => {
+                write!(f, "{got} operands were passed, {need} are needed")
+            }
+            Error::NoKernel(op) => {
+                write!(f, "no kernel of {op} computes these sizes and options on this processor")
+            }
+            Error::Kernel(error) => error.fmt(f),
+        }
+    }
+}
+
+impl std::error::Error for Error {}
+
+impl From<BadCase> for Error {
+    fn from(error: BadCase) -> Error {
+        Error::Case(error)
+    }
+}
+
+impl From<KernelError> for Error {
+    fn from(error: KernelError) -> Error {
+        Error::Kernel(error)
+    }
 }

@@ -22,7 +22,7 @@ pub(crate) use request::{Chosen, Given, Request};
 pub use view::{Mat, MatMut};
 
 use proofmark_contract::{Entry, Kernel};
-use proofmark_schema::{Case, Isa};
+use proofmark_terms::{Case, Isa};
 
 /// The kernel that a call of this case takes, and its path.
 ///

@@ -6,8 +6,8 @@ use super::request::{Chosen, Request};
 use crate::blocks::operands::{Form, Input, Output, Passed, Unplaced};
 use crate::tuning;
 use proofmark_contract::{Call, Entry, Kernel, Operand, Signature, check_case};
-use proofmark_schema::{Case, DType, Isa};
 use proofmark_tensor::{AlignedBuffer, Layout, Recycler};
+use proofmark_terms::{Case, DType, Isa};
 use std::cell::RefCell;
 
 /// The number of plans that a thread keeps.

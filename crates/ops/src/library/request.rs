@@ -5,7 +5,7 @@ use super::error::Error;
 use super::plan;
 use super::{Input, Output};
 use proofmark_contract::{Entry, Kernel};
-use proofmark_schema::{AttrValue, Case, DType, Isa};
+use proofmark_terms::{AttrValue, Case, DType, Isa};
 
 /// The most axes that an op has, and the most attributes.
 const MOST: usize = 8;

@@ -21,8 +21,12 @@
 //! - `d = 0` and empty batches write nothing.
 
 mod definition;
+#[cfg(feature = "judge")]
+mod judge;
 mod kernels;
+#[cfg(feature = "judge")]
 mod mutants;
+#[cfg(feature = "judge")]
 mod oracle;
 #[cfg(test)]
 mod tests;
@@ -37,7 +41,9 @@ use proofmark_contract::Entry;
 pub static ENTRY: Entry = Entry {
     op: &LogSoftmax,
     kernels: RowKernel::<LogSoftmax>::ALL,
+    #[cfg(feature = "judge")]
     mutants: mutants::MUTANTS,
+    #[cfg(feature = "judge")]
     suite: include_str!("suite.toml"),
 };
 

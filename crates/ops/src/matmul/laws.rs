@@ -2,8 +2,8 @@
 
 use super::definition::{LEFT, Matmul, RIGHT, Shape, bias_of, output_dtype};
 use proofmark_contract::{Law, Observed, Op, Values};
-use proofmark_schema::{Case, DType};
 use proofmark_tensor::mix;
+use proofmark_terms::{Case, DType};
 
 /// All laws of matmul.
 pub(super) static LAWS: &[Law] = &[

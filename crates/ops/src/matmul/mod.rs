@@ -20,9 +20,14 @@
 //! judged by the magnitude of its sum.
 
 mod definition;
+#[cfg(feature = "judge")]
+mod judge;
 mod kernels;
+#[cfg(feature = "judge")]
 mod laws;
+#[cfg(feature = "judge")]
 mod mutants;
+#[cfg(feature = "judge")]
 mod oracle;
 #[cfg(test)]
 mod tests;
@@ -33,8 +38,8 @@ use crate::blocks::stored::Stored;
 use crate::library::{Chosen, Context, Error, Given, Mat, MatMut, Request};
 use definition::{LEFT, RIGHT};
 use proofmark_contract::{Call, Entry, Kernel, check_case};
-use proofmark_schema::{Case, DType, Isa};
 use proofmark_tensor::{AlignedBuffer, Layout};
+use proofmark_terms::{Case, DType, Isa};
 
 pub use definition::Matmul;
 
@@ -49,7 +54,9 @@ pub static ENTRY: Entry = Entry {
         &kernels::simd::Simd,
         &kernels::scalar::Scalar,
     ],
+    #[cfg(feature = "judge")]
     mutants: mutants::MUTANTS,
+    #[cfg(feature = "judge")]
     suite: include_str!("suite.toml"),
 };
 

@@ -4,9 +4,9 @@ use super::definition::{Shape, bias_of, output_dtype};
 use crate::blocks::math::Activation;
 use crate::flawed::mutant;
 use proofmark_contract::{Call, KernelError, Mutant};
-use proofmark_schema::DType;
 use proofmark_simd::Scalar;
 use proofmark_tensor::{Rows, RowsMut, bf16, f16};
+use proofmark_terms::DType;
 
 const F32: &[DType] = &[DType::F32];
 const FINE: &[DType] = &[DType::F32, DType::F16];

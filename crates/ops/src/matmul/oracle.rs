@@ -6,8 +6,8 @@
 
 use super::definition::{LEFT, RIGHT, Shape, bias_of};
 use proofmark_contract::{Truth, Values, Want};
-use proofmark_schema::Case;
 use proofmark_tensor::mix;
+use proofmark_terms::Case;
 
 /// The least f32 over its unit roundoff.
 const UNDERFLOW: f64 = 1.0 / (1u128 << 125) as f64;

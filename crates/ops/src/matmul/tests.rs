@@ -5,7 +5,7 @@ use super::{ENTRY, matmul, oracle};
 use crate::blocks::row::trial::{self, Setup};
 use crate::{Context, Mat, MatMut};
 use proofmark_contract::{Kernel, Op, Values, Want, check_case};
-use proofmark_schema::{Case, DType, Isa};
+use proofmark_terms::{Case, DType, Isa};
 
 /// One call of a kernel on padded operands with a workspace full of rubbish.
 fn call(kernel: &dyn Kernel, case: &Case, isa: Isa, threads: usize, inputs: &Values) -> Vec<f64> {

@@ -25,8 +25,12 @@
 //! not being a number is not promised. NaN codes make their row or column NaN. `k = 0` gives 0.
 
 mod definition;
+#[cfg(feature = "judge")]
+mod judge;
 mod kernels;
+#[cfg(feature = "judge")]
 mod mutants;
+#[cfg(feature = "judge")]
 mod oracle;
 #[cfg(test)]
 mod tests;
@@ -47,7 +51,9 @@ pub static ENTRY: Entry = Entry {
         &kernels::SIMD,
         &kernels::SCALAR,
     ],
+    #[cfg(feature = "judge")]
     mutants: mutants::MUTANTS,
+    #[cfg(feature = "judge")]
     suite: include_str!("suite.toml"),
 };
 

@@ -3,8 +3,8 @@
 use super::definition::Problem;
 use crate::flawed::mutants;
 use proofmark_contract::{Call, KernelError};
-use proofmark_schema::DType;
 use proofmark_tensor::{F8E4m3, Overflow, bf16};
+use proofmark_terms::DType;
 
 /// The right computation in steps; each mutant gets one of them wrong.
 trait Slip {

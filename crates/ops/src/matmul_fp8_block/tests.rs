@@ -6,9 +6,9 @@ use super::oracle;
 use crate::blocks::row::trial::{self, Setup};
 use crate::{Context, Mat, MatMut};
 use proofmark_contract::{Filling, Values, Want, check_case};
-use proofmark_schema::{Case, Isa};
 use proofmark_simd::available;
 use proofmark_tensor::{F8E4m3, Fill, bf16};
+use proofmark_terms::{Case, Isa};
 
 fn case(text: &str) -> Case {
     text.parse().unwrap()

@@ -20,15 +20,19 @@
 //! - `k = 0` gives 0; empty outputs write nothing.
 
 mod definition;
+#[cfg(feature = "judge")]
+mod judge;
 mod kernels;
+#[cfg(feature = "judge")]
 mod mutants;
+#[cfg(feature = "judge")]
 mod oracle;
 #[cfg(test)]
 mod tests;
 
 use crate::library::{Context, Error, Given, Mat, MatMut, Request};
 use proofmark_contract::Entry;
-use proofmark_schema::DType;
+use proofmark_terms::DType;
 
 /// The product of bytes with everything that belongs to it.
 pub static ENTRY: Entry = Entry {
@@ -40,7 +44,9 @@ pub static ENTRY: Entry = Entry {
         &kernels::SIMD,
         &kernels::SCALAR,
     ],
+    #[cfg(feature = "judge")]
     mutants: mutants::MUTANTS,
+    #[cfg(feature = "judge")]
     suite: include_str!("suite.toml"),
 };
 

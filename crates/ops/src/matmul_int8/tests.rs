@@ -6,8 +6,8 @@ use super::oracle;
 use crate::blocks::row::trial::{self, Setup};
 use crate::{Context, Mat, MatMut};
 use proofmark_contract::{Values, Want, check_case};
-use proofmark_schema::{Case, DType, Isa};
 use proofmark_simd::available;
+use proofmark_terms::{Case, DType, Isa};
 
 fn case(text: &str) -> Case {
     text.parse().unwrap()

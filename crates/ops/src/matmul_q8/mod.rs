@@ -17,21 +17,27 @@
 //! where a code is 0. NaN in a row of `x` makes that row of `y` NaN. `k = 0` gives 0.
 
 mod definition;
+#[cfg(feature = "judge")]
+mod judge;
 mod kernels;
+#[cfg(feature = "judge")]
 mod mutants;
+#[cfg(feature = "judge")]
 mod oracle;
 #[cfg(test)]
 mod tests;
 
 use crate::library::{Context, Error, Given, Mat, MatMut, Request};
 use proofmark_contract::Entry;
-use proofmark_schema::DType;
+use proofmark_terms::DType;
 
 /// The op with everything that belongs to it.
 pub static ENTRY: Entry = Entry {
     op: &definition::MatmulQ8,
     kernels: &[&kernels::PARALLEL, &kernels::SIMD, &kernels::SCALAR],
+    #[cfg(feature = "judge")]
     mutants: mutants::MUTANTS,
+    #[cfg(feature = "judge")]
     suite: include_str!("suite.toml"),
 };
 

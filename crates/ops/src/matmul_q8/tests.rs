@@ -6,9 +6,9 @@ use super::oracle;
 use crate::blocks::row::trial::{self, Setup};
 use crate::{Context, Mat, MatMut};
 use proofmark_contract::{Filling, Values, Want, check_case};
-use proofmark_schema::{Case, Isa};
 use proofmark_simd::available;
 use proofmark_tensor::Fill;
+use proofmark_terms::{Case, Isa};
 
 #[test]
 fn the_oracle_gives_values_computed_by_hand() {

@@ -12,9 +12,9 @@ use crate::blocks::scratch::elements_mut;
 use crate::blocks::stored::Stored;
 use crate::tuning;
 use proofmark_contract::{Call, KernelError};
-use proofmark_schema::Case;
 use proofmark_simd::{Body, Simd, dispatch};
 use proofmark_tensor::{Rows, RowsMut, split};
+use proofmark_terms::Case;
 use std::ops::Range;
 
 /// Elements of a piece: with one lane its chains have 512 terms, and the cost of adding the pieces'

@@ -17,8 +17,12 @@
 //! a row of [`crate::rms_norm`] in its variant `llama`, whose edges it has.
 
 mod definition;
+#[cfg(feature = "judge")]
+mod judge;
 mod kernels;
+#[cfg(feature = "judge")]
 mod mutants;
+#[cfg(feature = "judge")]
 mod oracle;
 #[cfg(test)]
 mod tests;
@@ -33,7 +37,9 @@ use proofmark_contract::Entry;
 pub static ENTRY: Entry = Entry {
     op: &QkNorm,
     kernels: RowKernel::<QkNorm>::ALL,
+    #[cfg(feature = "judge")]
     mutants: mutants::MUTANTS,
+    #[cfg(feature = "judge")]
     suite: include_str!("suite.toml"),
 };
 

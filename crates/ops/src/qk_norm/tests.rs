@@ -6,8 +6,8 @@ use super::oracle;
 use crate::blocks::row::trial;
 use crate::{Context, Mat, MatMut};
 use proofmark_contract::{Want, check_case};
-use proofmark_schema::Case;
 use proofmark_tensor::f16;
+use proofmark_terms::Case;
 
 fn case(text: &str) -> Case {
     text.parse().unwrap()

@@ -2,8 +2,8 @@
 
 use super::definition::{Format, Plan};
 use proofmark_contract::{Call, Kernel, KernelError, Unsupported};
-use proofmark_schema::{Case, DType, Isa};
 use proofmark_tensor::{F8E4m3, F8E5m2, Overflow};
+use proofmark_terms::{Case, DType, Isa};
 
 /// Scale, inverse and zero of a group.
 pub(super) type Step = (f32, f32, f32);

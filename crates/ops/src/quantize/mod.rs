@@ -33,10 +33,16 @@
 //! - Dequantised values are computed in f32 and rounded once more to a 16-bit element type.
 
 mod definition;
+#[cfg(feature = "judge")]
 mod flaw;
+#[cfg(feature = "judge")]
+mod judge;
 mod kernels;
+#[cfg(feature = "judge")]
 mod laws;
+#[cfg(feature = "judge")]
 mod mutants;
+#[cfg(feature = "judge")]
 mod oracle;
 #[cfg(test)]
 mod tests;
@@ -53,7 +59,9 @@ const FORWARD: &[&dyn Kernel] = &[&kernels::PARALLEL, &kernels::SIMD, &kernels::
 pub static QUANTIZE_INT8: Entry = Entry {
     op: &Quantize::QUANTIZE_INT8,
     kernels: FORWARD,
+    #[cfg(feature = "judge")]
     mutants: mutants::QUANTIZE_INT8,
+    #[cfg(feature = "judge")]
     suite: include_str!("suite.toml"),
 };
 
@@ -61,7 +69,9 @@ pub static QUANTIZE_INT8: Entry = Entry {
 pub static DEQUANTIZE_INT8: Entry = Entry {
     op: &Quantize::DEQUANTIZE_INT8,
     kernels: FORWARD,
+    #[cfg(feature = "judge")]
     mutants: mutants::DEQUANTIZE_INT8,
+    #[cfg(feature = "judge")]
     suite: include_str!("suite.toml"),
 };
 
@@ -69,7 +79,9 @@ pub static DEQUANTIZE_INT8: Entry = Entry {
 pub static QUANTIZE_FP8: Entry = Entry {
     op: &Quantize::QUANTIZE_FP8,
     kernels: FORWARD,
+    #[cfg(feature = "judge")]
     mutants: mutants::QUANTIZE_FP8,
+    #[cfg(feature = "judge")]
     suite: include_str!("suite_fp8.toml"),
 };
 
@@ -77,7 +89,9 @@ pub static QUANTIZE_FP8: Entry = Entry {
 pub static DEQUANTIZE_FP8: Entry = Entry {
     op: &Quantize::DEQUANTIZE_FP8,
     kernels: FORWARD,
+    #[cfg(feature = "judge")]
     mutants: mutants::DEQUANTIZE_FP8,
+    #[cfg(feature = "judge")]
     suite: include_str!("suite_fp8.toml"),
 };
 

@@ -3,8 +3,8 @@
 use super::definition::{Format, Plan};
 use super::flaw::{Flaw, RIGHT, code, coded, fp8, fp8_code, range, step, stepped, value};
 use proofmark_contract::Mutant;
-use proofmark_schema::DType;
 use proofmark_tensor::{F8E4m3, Overflow, bf16, f16};
+use proofmark_terms::DType;
 
 const LAST_UNWRITTEN: Flaw = Flaw {
     name: "last_element_unwritten",

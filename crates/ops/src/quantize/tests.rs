@@ -6,9 +6,9 @@ use super::{DEQUANTIZE_FP8, DEQUANTIZE_INT8, QUANTIZE_FP8, QUANTIZE_INT8, oracle
 use crate::blocks::row::trial::{self, Setup};
 use crate::{Context, Mat, MatMut};
 use proofmark_contract::{Entry, Filling, Values, check_case};
-use proofmark_schema::{Case, DType, Isa};
 use proofmark_simd::available;
 use proofmark_tensor::Fill;
+use proofmark_terms::{Case, DType, Isa};
 
 const ENTRIES: [&Entry; 4] = [&QUANTIZE_INT8, &DEQUANTIZE_INT8, &QUANTIZE_FP8, &DEQUANTIZE_FP8];
 

@@ -143,7 +143,7 @@ fn turn(problem: &Problem, x: &mut [f64]) {
 }
 
 fn stays(
-    case: &proofmark_schema::Case,
+    case: &proofmark_terms::Case,
     before: proofmark_contract::Observed<'_>,
     after: proofmark_contract::Observed<'_>,
 ) -> Result<(), String> {

@@ -1,12 +1,17 @@
 //! The members: what each makes of a run of terms, and how two runs become one.
 
 use super::definition::{AXIS, CORRECTION, Reduction};
+#[cfg(feature = "judge")]
+use super::judge::Judged;
+#[cfg(feature = "judge")]
 use super::{laws, oracle};
-use crate::blocks::row::{self, ODD};
+use crate::blocks::row;
+#[cfg(feature = "judge")]
+use crate::blocks::row::ODD;
 use crate::blocks::stored::Stored;
-use proofmark_schema::DType;
 use proofmark_simd::Simd;
 use proofmark_tensor::{Element, Fill};
+use proofmark_terms::DType;
 
 /// A reduction whose partial results are `K` numbers.
 pub(super) trait Member<const K: usize>: Send + Sync + 'static {
@@ -50,14 +55,17 @@ const SUM: Reduction = Reduction {
     ],
     attributes: &[AXIS],
     output: None,
-    flops: 1,
     is_exact: false,
-    truth: oracle::sum,
-    exact_on_ints: |_| true,
-    largest: |dtype, _| dtype.largest() / 64.0,
-    fills: &[],
-    takes_nothing: true,
-    laws: &[laws::OUTPUTS_ARE_INDEPENDENT, ODD, laws::ORDER_FREE],
+    #[cfg(feature = "judge")]
+    judged: Judged {
+        flops: 1,
+        truth: oracle::sum,
+        exact_on_ints: |_| true,
+        largest: |dtype, _| dtype.largest() / 64.0,
+        fills: &[],
+        takes_nothing: true,
+        laws: &[laws::OUTPUTS_ARE_INDEPENDENT, ODD, laws::ORDER_FREE],
+    },
 };
 
 /// The sum, or with `MEAN` the sum over the count.
@@ -74,10 +82,14 @@ impl<const MEAN: bool> Member<1> for Sum<MEAN> {
                 "the sum is f32: where it overflows the mean is infinite",
                 "the mean of nothing is NaN; empty axes that are kept write nothing",
             ],
-            truth: oracle::mean,
-            // Divided by a power of two, however that is done, the sum stays exact.
-            exact_on_ints: |terms| terms.is_power_of_two(),
-            takes_nothing: false,
+            #[cfg(feature = "judge")]
+            judged: Judged {
+                truth: oracle::mean,
+                // Divided by a power of two, however that is done, the sum stays exact.
+                exact_on_ints: |terms| terms.is_power_of_two(),
+                takes_nothing: false,
+                ..SUM.judged
+            },
             ..SUM
         },
     };
@@ -138,9 +150,13 @@ const MAX: Reduction = Reduction {
         "the largest of nothing is -infinity; empty axes that are kept write nothing",
     ],
     is_exact: true,
-    truth: oracle::max,
-    largest: |dtype, _| dtype.largest(),
-    laws: &[laws::OUTPUTS_ARE_INDEPENDENT, laws::DOUBLES, laws::ORDER_FREE],
+    #[cfg(feature = "judge")]
+    judged: Judged {
+        truth: oracle::max,
+        largest: |dtype, _| dtype.largest(),
+        laws: &[laws::OUTPUTS_ARE_INDEPENDENT, laws::DOUBLES, laws::ORDER_FREE],
+        ..SUM.judged
+    },
     ..SUM
 };
 
@@ -210,15 +226,19 @@ impl Member<2> for ArgMax {
             "there is no place in nothing; empty axes that are kept write nothing",
         ],
         output: Some(DType::U32),
-        truth: oracle::argmax,
-        takes_nothing: false,
-        fills: &[Fill::Ints { magnitude: 2, density: 0.5 }],
-        laws: &[
-            laws::OUTPUTS_ARE_INDEPENDENT,
-            laws::SCALE_FREE,
-            laws::PLACES_TURN,
-            laws::FIRST_NAN_WINS,
-        ],
+        #[cfg(feature = "judge")]
+        judged: Judged {
+            truth: oracle::argmax,
+            takes_nothing: false,
+            fills: &[Fill::Ints { magnitude: 2, density: 0.5 }],
+            laws: &[
+                laws::OUTPUTS_ARE_INDEPENDENT,
+                laws::SCALE_FREE,
+                laws::PLACES_TURN,
+                laws::FIRST_NAN_WINS,
+            ],
+            ..MAX.judged
+        },
         ..MAX
     };
     const START: [f32; 2] = [f32::NEG_INFINITY, 0.0];
@@ -307,20 +327,23 @@ impl Member<2> for Variance {
             "divided by 0, as of one term with correction 1 or of nothing, it is NaN",
         ],
         attributes: &[AXIS, CORRECTION],
-        flops: 4,
-        truth: oracle::variance,
-        exact_on_ints: |_| false,
-        largest: |dtype, terms| {
-            let bits = terms.max(1).next_power_of_two().trailing_zeros() as i32;
-            2f64.powi((124 - bits) / 2).min(dtype.largest())
+        #[cfg(feature = "judge")]
+        judged: Judged {
+            flops: 4,
+            truth: oracle::variance,
+            exact_on_ints: |_| false,
+            largest: |dtype, terms| {
+                let bits = terms.max(1).next_power_of_two().trailing_zeros() as i32;
+                2f64.powi((124 - bits) / 2).min(dtype.largest())
+            },
+            fills: &[
+                Fill::Offset { mean: 1e3 },
+                Fill::Offset { mean: 1e4 },
+                Fill::Uniform { low: -1e-3, high: 1e-3 },
+            ],
+            takes_nothing: false,
+            laws: &[laws::OUTPUTS_ARE_INDEPENDENT, laws::EVEN, laws::ORDER_FREE, laws::SHIFT_FREE],
         },
-        fills: &[
-            Fill::Offset { mean: 1e3 },
-            Fill::Offset { mean: 1e4 },
-            Fill::Uniform { low: -1e-3, high: 1e-3 },
-        ],
-        takes_nothing: false,
-        laws: &[laws::OUTPUTS_ARE_INDEPENDENT, laws::EVEN, laws::ORDER_FREE, laws::SHIFT_FREE],
         ..SUM
     };
     const START: [f32; 2] = [0.0, 0.0];

@@ -24,10 +24,15 @@
 //! A new member is a block in `members.rs`, its truth in `oracle.rs`, and a line here.
 
 mod definition;
+#[cfg(feature = "judge")]
+mod judge;
 mod kernels;
+#[cfg(feature = "judge")]
 mod laws;
 mod members;
+#[cfg(feature = "judge")]
 mod mutants;
+#[cfg(feature = "judge")]
 mod oracle;
 #[cfg(test)]
 mod tests;
@@ -35,27 +40,32 @@ mod tests;
 use crate::blocks::stored::Stored;
 use crate::library::{Context, Error, Given, Request};
 use members::Member;
-use proofmark_contract::{Entry, Mutant};
+use proofmark_contract::Entry;
 use proofmark_tensor::Element;
 
-/// `sum` with everything that belongs to it.
-pub static SUM: Entry = entry::<members::Sum<false>, 1>(mutants::SUM);
-/// `mean` with everything that belongs to it.
-pub static MEAN: Entry = entry::<members::Sum<true>, 1>(mutants::MEAN);
-/// `max` with everything that belongs to it.
-pub static MAX: Entry = entry::<members::Max, 1>(mutants::MAX);
-/// `argmax` with everything that belongs to it.
-pub static ARGMAX: Entry = entry::<members::ArgMax, 2>(mutants::ARGMAX);
-/// `variance` with everything that belongs to it.
-pub static VARIANCE: Entry = entry::<members::Variance, 2>(mutants::VARIANCE);
+/// The members, each with everything that belongs to it.
+macro_rules! entries {
+    ($($name:ident: $member:ty, $k:literal, $op:literal;)*) => {
+        $(
+            #[doc = concat!("`", $op, "` with everything that belongs to it.")]
+            pub static $name: Entry = Entry {
+                op: const { &<$member as Member<$k>>::DEFINITION },
+                kernels: kernels::all::<$member, $k>(),
+                #[cfg(feature = "judge")]
+                mutants: mutants::$name,
+                #[cfg(feature = "judge")]
+                suite: include_str!("suite.toml"),
+            };
+        )*
+    };
+}
 
-const fn entry<M: Member<K>, const K: usize>(mutants: &'static [Mutant]) -> Entry {
-    Entry {
-        op: const { &M::DEFINITION },
-        kernels: kernels::all::<M, K>(),
-        mutants,
-        suite: include_str!("suite.toml"),
-    }
+entries! {
+    SUM: members::Sum<false>, 1, "sum";
+    MEAN: members::Sum<true>, 1, "mean";
+    MAX: members::Max, 1, "max";
+    ARGMAX: members::ArgMax, 2, "argmax";
+    VARIANCE: members::Variance, 2, "variance";
 }
 
 /// The axis that is reduced, of `[b, s, d]` elements.

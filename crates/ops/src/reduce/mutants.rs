@@ -3,8 +3,8 @@
 use super::definition::{Over, Problem};
 use crate::flawed::{self, stepped};
 use proofmark_contract::{Call, KernelError, Mutant};
-use proofmark_schema::DType;
 use proofmark_tensor::{bf16, round_to};
+use proofmark_terms::DType;
 
 /// A slip on every element type.
 const ALL: &[DType] = &[DType::F32, DType::Bf16, DType::F16];

@@ -3,9 +3,9 @@
 use super::*;
 use crate::blocks::row::trial::{self, Setup};
 use proofmark_contract::{Filling, Values, Want, check_case};
-use proofmark_schema::{Case, Isa};
 use proofmark_simd::available;
 use proofmark_tensor::{Fill, bf16};
+use proofmark_terms::{Case, Isa};
 
 static MEMBERS: [&Entry; 5] = [&SUM, &MEAN, &MAX, &ARGMAX, &VARIANCE];
 

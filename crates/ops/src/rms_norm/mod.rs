@@ -25,8 +25,12 @@
 //! - `d = 0` and empty batches write nothing.
 
 pub(crate) mod definition;
+#[cfg(feature = "judge")]
+pub(crate) mod judge;
 mod kernels;
+#[cfg(feature = "judge")]
 mod mutants;
+#[cfg(feature = "judge")]
 pub(crate) mod oracle;
 #[cfg(test)]
 mod tests;
@@ -41,7 +45,9 @@ use proofmark_contract::Entry;
 pub static ENTRY: Entry = Entry {
     op: &RmsNorm,
     kernels: RowKernel::<RmsNorm>::ALL,
+    #[cfg(feature = "judge")]
     mutants: mutants::MUTANTS,
+    #[cfg(feature = "judge")]
     suite: include_str!("suite.toml"),
 };
 

@@ -6,9 +6,9 @@ use super::oracle;
 use crate::Context;
 use crate::blocks::row::trial::{self, Setup};
 use proofmark_contract::{Values, Want, check_case};
-use proofmark_schema::{Case, DType};
 use proofmark_simd::available;
 use proofmark_tensor::bf16;
+use proofmark_terms::{Case, DType};
 
 fn case(text: &str) -> Case {
     text.parse().unwrap()

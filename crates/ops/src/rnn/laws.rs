@@ -2,7 +2,7 @@
 
 use super::definition::Problem;
 use proofmark_contract::{Law, Observed, Values};
-use proofmark_schema::Case;
+use proofmark_terms::Case;
 
 /// All laws.
 pub(super) static LAWS: &[Law] = &[

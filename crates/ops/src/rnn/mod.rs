@@ -21,9 +21,14 @@
 //! count; the sign of a zero is free. Errors of a step are handed on to the next, and judged so.
 
 mod definition;
+#[cfg(feature = "judge")]
+mod judge;
 mod kernels;
+#[cfg(feature = "judge")]
 mod laws;
+#[cfg(feature = "judge")]
 mod mutants;
+#[cfg(feature = "judge")]
 mod oracle;
 #[cfg(test)]
 mod tests;
@@ -31,7 +36,7 @@ mod tests;
 use crate::library::{Context, Error, Request};
 use definition::{Cell, Recurrent};
 use proofmark_contract::{Entry, Kernel};
-use proofmark_schema::DType;
+use proofmark_terms::DType;
 
 const KERNELS: &[&dyn Kernel] =
     &[&kernels::PREPACKED, &kernels::PARALLEL, &kernels::SIMD, &kernels::SCALAR];
@@ -40,7 +45,9 @@ const KERNELS: &[&dyn Kernel] =
 pub static GRU: Entry = Entry {
     op: &Recurrent(Cell::Gru),
     kernels: KERNELS,
+    #[cfg(feature = "judge")]
     mutants: mutants::GRU,
+    #[cfg(feature = "judge")]
     suite: include_str!("suite.toml"),
 };
 
@@ -48,7 +55,9 @@ pub static GRU: Entry = Entry {
 pub static LSTM: Entry = Entry {
     op: &Recurrent(Cell::Lstm),
     kernels: KERNELS,
+    #[cfg(feature = "judge")]
     mutants: mutants::LSTM,
+    #[cfg(feature = "judge")]
     suite: include_str!("suite.toml"),
 };
 

@@ -3,8 +3,8 @@
 use super::definition::{Cell, Problem};
 use crate::flawed::{mutant, read, read_densely, write};
 use proofmark_contract::{Call, KernelError, Mutant};
-use proofmark_schema::DType;
 use proofmark_tensor::bf16;
+use proofmark_terms::DType;
 
 /// Lists of lines `Slip "name": flaw`: of both layers, of LSTM, of GRU.
 macro_rules! mutants {

@@ -11,9 +11,9 @@ use crate::blocks::math::sin_cos;
 use crate::blocks::row::{Part, RowOp, vectors};
 use crate::blocks::stored::Stored;
 use proofmark_contract::KernelError;
-use proofmark_schema::Case;
 use proofmark_simd::Simd;
 use proofmark_tensor::Rows;
+use proofmark_terms::Case;
 use std::f64::consts::TAU;
 
 impl RowOp for Rope {

@@ -29,8 +29,12 @@
 //! - Empty axes write nothing.
 
 mod definition;
+#[cfg(feature = "judge")]
+mod judge;
 mod kernels;
+#[cfg(feature = "judge")]
 mod mutants;
+#[cfg(feature = "judge")]
 mod oracle;
 #[cfg(test)]
 mod tests;
@@ -45,7 +49,9 @@ use proofmark_contract::Entry;
 pub static ENTRY: Entry = Entry {
     op: &Rope,
     kernels: RowKernel::<Rope>::ALL,
+    #[cfg(feature = "judge")]
     mutants: mutants::MUTANTS,
+    #[cfg(feature = "judge")]
     suite: include_str!("suite.toml"),
 };
 

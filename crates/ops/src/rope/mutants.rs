@@ -3,8 +3,8 @@
 use super::definition::{Problem, Scaling};
 use crate::flawed::{self, mutants};
 use proofmark_contract::{Call, KernelError};
-use proofmark_schema::DType;
 use proofmark_tensor::{Tensor, bf16, f16};
+use proofmark_terms::DType;
 use std::f64::consts::TAU;
 
 /// The right computation in steps; each mutant gets one of them wrong.

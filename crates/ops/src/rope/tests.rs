@@ -6,9 +6,9 @@ use super::oracle::{self, Angles};
 use crate::blocks::row::trial::{self, Setup};
 use crate::{Context, Mat, MatMut};
 use proofmark_contract::{Op, Values, Want, check_case};
-use proofmark_schema::Case;
 use proofmark_simd::available;
 use proofmark_tensor::bf16;
+use proofmark_terms::Case;
 
 fn case(text: &str) -> Case {
     text.parse().unwrap()

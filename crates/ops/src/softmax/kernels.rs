@@ -12,8 +12,8 @@ use super::definition::{Problem, Softmax};
 use crate::blocks::row::{Part, RowOp, max_and_sum, max_and_sum_scalar, vectors};
 use crate::blocks::stored::Stored;
 use proofmark_contract::KernelError;
-use proofmark_schema::Case;
 use proofmark_simd::Simd;
+use proofmark_terms::Case;
 
 impl RowOp for Softmax {
     const SCALAR: &'static str = "three passes over each row, one element at a time";

@@ -24,8 +24,12 @@
 //! - `d = 0` and empty batches write nothing.
 
 mod definition;
+#[cfg(feature = "judge")]
+mod judge;
 mod kernels;
+#[cfg(feature = "judge")]
 mod mutants;
+#[cfg(feature = "judge")]
 mod oracle;
 #[cfg(test)]
 mod tests;
@@ -40,7 +44,9 @@ use proofmark_contract::Entry;
 pub static ENTRY: Entry = Entry {
     op: &Softmax,
     kernels: RowKernel::<Softmax>::ALL,
+    #[cfg(feature = "judge")]
     mutants: mutants::MUTANTS,
+    #[cfg(feature = "judge")]
     suite: include_str!("suite.toml"),
 };
 

@@ -17,8 +17,12 @@
 //! row infinite or NaN. The sign of a zero result is free. `d = 0` and empty batches write nothing.
 
 mod definition;
+#[cfg(feature = "judge")]
+mod judge;
 mod kernels;
+#[cfg(feature = "judge")]
 mod mutants;
+#[cfg(feature = "judge")]
 mod oracle;
 #[cfg(test)]
 mod tests;
@@ -33,7 +37,9 @@ use proofmark_contract::Entry;
 pub static ENTRY: Entry = Entry {
     op: &SoftmaxGrad,
     kernels: RowKernel::<SoftmaxGrad>::ALL,
+    #[cfg(feature = "judge")]
     mutants: mutants::MUTANTS,
+    #[cfg(feature = "judge")]
     suite: include_str!("suite.toml"),
 };
 

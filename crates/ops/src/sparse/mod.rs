@@ -26,8 +26,14 @@
 
 mod convert;
 mod definition;
+#[cfg(feature = "judge")]
+mod judge;
+#[cfg(feature = "judge")]
+mod judge_convert;
 mod kernels;
+#[cfg(feature = "judge")]
 mod mutants;
+#[cfg(feature = "judge")]
 mod oracle;
 mod structure;
 #[cfg(test)]
@@ -37,7 +43,7 @@ use crate::library::{Context, Error, Given, Input, Mat, MatMut, Request};
 use convert::{Convert, Way};
 use definition::Product;
 use proofmark_contract::{Entry, Kernel};
-use proofmark_schema::DType;
+use proofmark_terms::DType;
 
 static PRODUCTS: &[&dyn Kernel] = &[&kernels::PARALLEL, &kernels::SIMD, &kernels::SCALAR];
 
@@ -45,7 +51,9 @@ static PRODUCTS: &[&dyn Kernel] = &[&kernels::PARALLEL, &kernels::SIMD, &kernels
 pub static SPMV: Entry = Entry {
     op: &Product { name: "spmv" },
     kernels: PRODUCTS,
+    #[cfg(feature = "judge")]
     mutants: mutants::PRODUCT,
+    #[cfg(feature = "judge")]
     suite: include_str!("suite.toml"),
 };
 
@@ -53,7 +61,9 @@ pub static SPMV: Entry = Entry {
 pub static SPMM: Entry = Entry {
     op: &Product { name: "spmm" },
     kernels: PRODUCTS,
+    #[cfg(feature = "judge")]
     mutants: mutants::PRODUCT,
+    #[cfg(feature = "judge")]
     suite: include_str!("suite_spmm.toml"),
 };
 
@@ -61,7 +71,9 @@ pub static SPMM: Entry = Entry {
 pub static COO_TO_CSR: Entry = Entry {
     op: &Convert { way: Way::ToCsr },
     kernels: kernels::TO_CSR,
+    #[cfg(feature = "judge")]
     mutants: mutants::CONVERSION,
+    #[cfg(feature = "judge")]
     suite: include_str!("suite_convert.toml"),
 };
 
@@ -69,7 +81,9 @@ pub static COO_TO_CSR: Entry = Entry {
 pub static CSR_TO_COO: Entry = Entry {
     op: &Convert { way: Way::ToCoo },
     kernels: kernels::TO_COO,
+    #[cfg(feature = "judge")]
     mutants: mutants::CONVERSION,
+    #[cfg(feature = "judge")]
     suite: include_str!("suite_convert.toml"),
 };
 

@@ -4,8 +4,8 @@ use super::convert::{Conversion, Way};
 use super::definition::Problem;
 use crate::flawed::{read, stepped, write};
 use proofmark_contract::{Call, KernelError, Mutant};
-use proofmark_schema::DType;
 use proofmark_tensor::{Tensor, bf16};
+use proofmark_terms::DType;
 
 /// All that these do.
 const F32: &[DType] = &[DType::F32];

@@ -1,7 +1,7 @@
 //! Where the entries of a sparse matrix are: patterns as they come from grids, graphs and chance.
 
-use proofmark_schema::{AttrValue, Case};
 use proofmark_tensor::mix;
+use proofmark_terms::{AttrValue, Case};
 
 /// Where entries are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

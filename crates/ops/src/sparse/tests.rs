@@ -3,7 +3,7 @@
 use super::{COO_TO_CSR, CSR_TO_COO, SPMM, SPMV};
 use crate::blocks::row::trial;
 use proofmark_contract::{Entry, Values, Want};
-use proofmark_schema::Case;
+use proofmark_terms::Case;
 
 const ALL: [&Entry; 4] = [&SPMV, &SPMM, &COO_TO_CSR, &CSR_TO_COO];
 
@@ -62,7 +62,7 @@ fn threads_do_not_change_a_bit() {
 #[test]
 fn patterns_have_the_entries_they_say_within_the_matrix() {
     for entry in ALL {
-        for case in entry.op.proof_cases(proofmark_schema::DType::F32) {
+        for case in entry.op.proof_cases(proofmark_terms::DType::F32) {
             let structure = super::structure::Structure::of(&case);
             let [pointers, rows, columns] = structure.made(5);
             assert_eq!(pointers.len(), structure.rows + 1, "{case}");

@@ -4,9 +4,9 @@ use super::{ENTRY, transpose};
 use crate::blocks::row::trial::{self, Setup};
 use crate::{Context, Mat, MatMut};
 use proofmark_contract::{Values, Want};
-use proofmark_schema::{Case, Isa};
 use proofmark_simd::available;
 use proofmark_tensor::bf16;
+use proofmark_terms::{Case, Isa};
 
 #[test]
 fn the_oracle_puts_elements_where_they_belong_and_gives_only_the_wanted() {

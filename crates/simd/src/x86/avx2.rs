@@ -4,7 +4,7 @@ use super::register_methods;
 use crate::vector::{beyond, require_lanes};
 use crate::{Body, Simd, available};
 use core::arch::x86_64::*;
-use proofmark_schema::Isa;
+use proofmark_terms::Isa;
 
 /// The token of AVX2 with FMA and F16C.
 #[derive(Clone, Copy, Debug)]

@@ -4,7 +4,7 @@ use super::{Avx2, register_methods};
 use crate::vector::{beyond, require_lanes};
 use crate::{Body, Simd, available};
 use core::arch::x86_64::*;
-use proofmark_schema::Isa;
+use proofmark_terms::Isa;
 
 /// The token of AVX-512 F, BW, DQ and VL, on top of the [`Avx2`] set.
 #[derive(Clone, Copy, Debug)]

@@ -3,8 +3,10 @@
 mod avx2;
 mod avx512;
 pub mod cache;
+#[cfg(feature = "probe")]
 pub mod peak;
 pub mod state;
+#[cfg(feature = "probe")]
 pub(crate) mod stream;
 pub mod tile;
 mod transpose;

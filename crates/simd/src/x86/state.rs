@@ -218,7 +218,7 @@ mod tests {
 
     #[test]
     fn upper_halves_left_dirty_are_seen_and_cleared() {
-        if !upper_state_known() || !crate::available(proofmark_schema::Isa::Avx2) {
+        if !upper_state_known() || !crate::available(proofmark_terms::Isa::Avx2) {
             return;
         }
         reset();
@@ -230,7 +230,7 @@ mod tests {
 
     #[test]
     fn wide_registers_left_dirty_are_seen_and_cleared() {
-        if !upper_state_known() || !crate::available(proofmark_schema::Isa::Avx512) {
+        if !upper_state_known() || !crate::available(proofmark_terms::Isa::Avx512) {
             return;
         }
         let dirty = state_after!("vpternlogd zmm0, zmm0, zmm0, 255");
@@ -246,7 +246,7 @@ mod tests {
     #[test]
     fn dispatched_kernels_leave_clean_upper_halves() {
         use crate::{Body, Simd, available, dispatch};
-        use proofmark_schema::Isa;
+        use proofmark_terms::Isa;
 
         struct Double<'a>(&'a mut [f32]);
         impl Body for Double<'_> {

@@ -4,8 +4,8 @@
 use crate::stream::BLOCK;
 use core::arch::asm;
 use core::arch::x86_64::_mm_sfence;
-use proofmark_schema::Isa;
 use proofmark_schema::probe::Traffic;
+use proofmark_terms::Isa;
 
 /// The factor of triads, and what is written.
 static VALUES: [f32; 2] = [0.5, 1.0];

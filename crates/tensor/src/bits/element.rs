@@ -3,7 +3,7 @@
 use super::fp8::{F8E4m3, F8E5m2, Overflow};
 use super::round::{BF16, F16, Format, ieee_code};
 use half::{bf16, f16};
-use proofmark_schema::DType;
+use proofmark_terms::DType;
 use std::fmt::Debug;
 
 /// A type that tensors are made of.
@@ -195,7 +195,7 @@ integer_elements!(
 /// Evaluates an expression with `$element` standing for the type that `$dtype` names.
 macro_rules! with_element {
     ($dtype:expr, $element:ident => $body:expr) => {{
-        use proofmark_schema::DType;
+        use proofmark_terms::DType;
         macro_rules! arm {
             ($named:ty) => {{
                 type $element = $named;

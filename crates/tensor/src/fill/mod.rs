@@ -8,7 +8,7 @@ pub use name::ParseFillError;
 use crate::Tensor;
 use crate::bits::{encode, round_all, round_to};
 use crate::random::Stream;
-use proofmark_schema::DType;
+use proofmark_terms::DType;
 use std::f64::consts::LOG2_10;
 
 /// How the elements of a tensor are made.

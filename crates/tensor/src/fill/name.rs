@@ -44,9 +44,20 @@ impl fmt::Display for Fill {
 }
 
 /// A text that names no fill.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("`{0}` is not a fill: write a name and its numbers, as in `normal` or `uniform(-1,1)`")]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ParseFillError(pub String);
+
+impl fmt::Display for ParseFillError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "`{}` is not a fill: write a name and its numbers, as in `normal` or `uniform(-1,1)`",
+            self.0
+        )
+    }
+}
+
+impl std::error::Error for ParseFillError {}
 
 /// A number that a whole-number argument may be.
 fn whole(number: f64) -> Option<u32> {

@@ -1,7 +1,8 @@
 //! A tiny op for planted kernels: `y = x`, by rows.
 
 use proofmark_contract::{
-    Attribute, Axis, AxisRole, BadCase, Op, Operand, Role, Signature, Specials, Truth, Values, Want,
+    Attribute, Axis, AxisRole, BadCase, Definition, Op, Operand, Role, Signature, Specials, Truth,
+    Values, Want,
 };
 use proofmark_schema::{Case, DType, Work};
 
@@ -12,7 +13,7 @@ const AXES: &[Axis] = &[
     Axis { name: "n", meaning: "elements of a row", role: AxisRole::Dimension, default: 16 },
 ];
 
-impl Op for Copy {
+impl Definition for Copy {
     fn name(&self) -> &'static str {
         "copy"
     }
@@ -36,6 +37,9 @@ impl Op for Copy {
             Operand::new("y", Role::Output, case.dtype, &shape),
         ]))
     }
+}
+
+impl Op for Copy {
     fn work(&self, _: &Case) -> Work {
         Work::default()
     }

@@ -3,7 +3,7 @@
 use crate::copy::{Copy, case};
 use crate::stage::{arena, contender, limits};
 use proofmark_contract::{
-    Attribute, Axis, BadCase, Limits, Op, Signature, Specials, Truth, Values, Want,
+    Attribute, Axis, BadCase, Definition, Limits, Op, Signature, Specials, Truth, Values, Want,
 };
 use proofmark_gate::{Depth, Rules, certify};
 use proofmark_schema::{Case, DType, Outcome, Work};
@@ -13,7 +13,7 @@ struct Loose {
     q_max: f64,
 }
 
-impl Op for Loose {
+impl Definition for Loose {
     fn name(&self) -> &'static str {
         Copy.name()
     }
@@ -32,6 +32,9 @@ impl Op for Loose {
     fn signature(&self, case: &Case) -> Result<Signature, BadCase> {
         Copy.signature(case)
     }
+}
+
+impl Op for Loose {
     fn work(&self, case: &Case) -> Work {
         Copy.work(case)
     }

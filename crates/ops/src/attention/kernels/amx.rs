@@ -20,9 +20,9 @@ use crate::blocks::gemm::tiles::{self, TERMS};
 use crate::blocks::made::Made;
 use crate::blocks::scratch::elements_mut;
 use proofmark_contract::{Call, KernelError, Unsupported};
-use proofmark_schema::{Case, DType, Isa, Underflow};
 use proofmark_simd::dispatch;
 use proofmark_tensor::{Rows, RowsMut, bf16, f16};
+use proofmark_terms::{Case, DType, Isa, Underflow};
 use std::ops::Range;
 use std::sync::atomic::{AtomicBool, Ordering};
 

@@ -14,9 +14,9 @@ use crate::blocks::math::exp;
 use crate::blocks::scratch::elements_mut;
 use crate::blocks::stored::Stored;
 use proofmark_contract::{Call, KernelError, Unsupported};
-use proofmark_schema::Case;
 use proofmark_simd::{Body, dispatch};
 use proofmark_tensor::RowsMut;
+use proofmark_terms::Case;
 use std::ops::Range;
 
 /// The least number of keys of a chunk: 256 KiB of f32 keys at d = 128, which take some ten times

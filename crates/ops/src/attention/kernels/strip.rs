@@ -14,8 +14,8 @@ use super::strip_pass::{Lanes, Seen, Strip, add, in_place, score, weigh, widen};
 use super::tiled::{LINE, Operands};
 use crate::attention::definition::Problem;
 use crate::blocks::stored::Stored;
-use proofmark_schema::{DType, Isa};
 use proofmark_simd::Simd;
+use proofmark_terms::{DType, Isa};
 use std::ops::Range;
 
 /// Keys of a tile: their weights for a strip (8 KiB) and a strip of their values stay in L1.

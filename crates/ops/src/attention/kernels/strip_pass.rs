@@ -2,9 +2,9 @@
 
 use crate::blocks::math::{exp, exp2_flushed};
 use crate::blocks::stored::Stored;
-use proofmark_schema::DType;
 use proofmark_simd::Simd;
 use proofmark_tensor::Rows;
+use proofmark_terms::DType;
 use std::ops::Range;
 
 /// One strip's memory.

@@ -12,9 +12,9 @@ use super::tiled::{LINE, Operands, seen_keys, shared_rows};
 use crate::attention::definition::Problem;
 use crate::blocks::math::exp;
 use crate::blocks::stored::Stored;
-use proofmark_schema::Isa;
 use proofmark_simd::Simd;
 use proofmark_tensor::Rows;
+use proofmark_terms::Isa;
 use std::ops::Range;
 
 /// Rows up to which this beats strips of queries.

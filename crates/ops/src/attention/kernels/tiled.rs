@@ -11,9 +11,9 @@ use crate::blocks::made::typed;
 use crate::blocks::scratch::elements_mut;
 use crate::blocks::stored::Stored;
 use proofmark_contract::{Call, KernelError, Unsupported};
-use proofmark_schema::{Case, DType, Isa};
 use proofmark_simd::{Body, Simd, dispatch};
 use proofmark_tensor::{Pool, Rows, RowsMut, SharedRows};
+use proofmark_terms::{Case, DType, Isa};
 use std::ops::Range;
 use std::sync::atomic::{AtomicUsize, Ordering};
 

@@ -6,9 +6,9 @@
 
 use super::Sums;
 use crate::blocks::row::cut;
-use proofmark_schema::Isa;
 use proofmark_simd::{Body, Simd};
 use proofmark_tensor::Rows;
+use proofmark_terms::Isa;
 
 /// Bytes of the left operand that pass the rows of the right one before these change.
 const BLOCK_BYTES: usize = 1 << 20;

@@ -1,7 +1,7 @@
 //! Tile and block sizes for each instruction set, as data, and the memory that follows from them.
 
 use crate::tuning::{self, Blocks};
-use proofmark_schema::Isa;
+use proofmark_terms::Isa;
 
 /// The sizes of tiles and blocks.
 ///

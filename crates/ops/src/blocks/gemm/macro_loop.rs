@@ -5,9 +5,9 @@ use super::epilogue::{Epilogue, load, store};
 use super::micro::{Tile, tile};
 use super::pack::{self, PackedRight};
 use crate::blocks::stored::Stored;
-use proofmark_schema::{DType, Isa};
 use proofmark_simd::{Body, Simd};
 use proofmark_tensor::{Rows, RowsMut};
+use proofmark_terms::{DType, Isa};
 use std::ops::Range;
 
 /// The right operand of a product.

@@ -10,9 +10,9 @@
 
 use super::epilogue::{Epilogue, load};
 use crate::blocks::stored::Stored;
-use proofmark_schema::Isa;
 use proofmark_simd::{Body, Simd};
 use proofmark_tensor::{Rows, RowsMut};
+use proofmark_terms::Isa;
 
 /// Rows up to which nothing is packed: packing reads and writes the right operand once, which a
 /// product of so few rows does not earn back. Reasoned, not tuned.

@@ -11,9 +11,9 @@
 
 use super::epilogue::{Epilogue, load};
 use super::pack;
-use proofmark_schema::Isa;
 use proofmark_simd::{Body, Simd, dispatch};
 use proofmark_tensor::{Rows, RowsMut, SharedRows};
+use proofmark_terms::Isa;
 use std::ops::Range;
 
 /// Floats of packed columns that stay in L2 beside the stream: half of 2 MiB.

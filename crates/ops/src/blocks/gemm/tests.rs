@@ -1,9 +1,9 @@
 //! Packing and blocking by themselves; whole products are tested with matmul.
 
 use super::*;
-use proofmark_schema::Isa;
 use proofmark_simd::{available, dispatch};
 use proofmark_tensor::Rows;
+use proofmark_terms::Isa;
 
 fn isas() -> impl Iterator<Item = Isa> {
     Isa::ALL.into_iter().filter(|&isa| available(isa))

@@ -11,10 +11,10 @@ use super::epilogue::Epilogue;
 use crate::blocks::scratch::elements_mut;
 use crate::blocks::stored::Stored;
 use proofmark_contract::Unsupported;
-use proofmark_schema::DType;
 use proofmark_simd::tile::{self, ROWS, Sums, TILE_BYTES, Tiles, Walk};
 use proofmark_simd::{Body, Simd};
 use proofmark_tensor::{Rows, RowsMut, bf16, f16};
+use proofmark_terms::DType;
 use std::ops::Range;
 
 /// Terms of a tile.

@@ -6,8 +6,8 @@
 //! The exponential takes `x²` with what its rounding loses, or 13² times that would be lost.
 
 use super::exp::exp_of_sum;
-use proofmark_schema::Isa;
 use proofmark_simd::Simd;
+use proofmark_terms::Isa;
 
 /// Bound of the error of [`normal_cdf`], in units in the last place of the exact result.
 pub const NORMAL_CDF_MAX_ULP: f64 = 6.0;

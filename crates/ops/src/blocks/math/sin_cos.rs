@@ -56,9 +56,9 @@ pub fn sin_cos<S: Simd>(simd: S, turns: S::F) -> (S::F, S::F) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use proofmark_schema::{DType, Isa};
     use proofmark_simd::{Body, available, dispatch};
     use proofmark_tensor::f16;
+    use proofmark_terms::{DType, Isa};
     use std::f64::consts::TAU;
 
     struct Of<'a> {

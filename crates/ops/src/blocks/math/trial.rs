@@ -1,8 +1,8 @@
 //! Functions of one lane against their exact values, at every level; for unit tests.
 
-use proofmark_schema::{DType, Isa};
 use proofmark_simd::{Body, Simd, available, dispatch};
 use proofmark_tensor::f16;
+use proofmark_terms::{DType, Isa};
 use std::marker::PhantomData;
 use std::ops::Range;
 

@@ -8,9 +8,9 @@
 use crate::blocks::stored::Stored;
 use crate::tuning;
 use proofmark_contract::{Call, Kernel, KernelError, Unsupported};
-use proofmark_schema::{Case, DType, ErrorContract, Isa, Reproducibility};
 use proofmark_simd::{Body, Simd, dispatch};
 use proofmark_tensor::{Element, Rows, RowsMut, Tensor, bf16, f16, split};
+use proofmark_terms::{Case, DType, ErrorContract, Isa, Reproducibility};
 use std::marker::PhantomData;
 use std::ops::Range;
 use std::sync::{Mutex, PoisonError};

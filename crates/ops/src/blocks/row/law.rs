@@ -1,8 +1,8 @@
 //! Laws that several ops on rows obey.
 
 use proofmark_contract::{Law, Observed, Op, Values, Want};
-use proofmark_schema::{Case, DType};
 use proofmark_tensor::round_to;
+use proofmark_terms::{Case, DType};
 
 /// Changing one row of operand 0 changes no bit of the other rows of any output of its shape.
 ///

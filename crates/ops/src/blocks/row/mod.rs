@@ -4,6 +4,7 @@ mod cut;
 mod dot;
 mod exponentials;
 mod kernel;
+#[cfg(feature = "judge")]
 mod law;
 mod reduce;
 mod rms;
@@ -16,7 +17,9 @@ pub(crate) use cut::cut;
 pub use dot::{dot, squared_distance};
 pub(crate) use exponentials::{max_and_sum, max_and_sum_scalar};
 pub(crate) use kernel::{Part, RowKernel, RowOp};
+#[cfg(feature = "judge")]
 pub use law::ROWS_ARE_INDEPENDENT;
+#[cfg(feature = "judge")]
 pub(crate) use law::{ODD, ODD_IN_ROWS, columns_follow, moves, room, same_bits, shift_free};
 pub use reduce::{max, max_or_nan, squared_deviations, sum, sum_of_squares};
 pub(crate) use rms::Rms;

@@ -168,9 +168,9 @@ impl<S: Simd> Reduction<S> for MaxOrNan {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use proofmark_schema::Isa;
     use proofmark_simd::{Body, available, dispatch};
     use proofmark_tensor::bf16;
+    use proofmark_terms::Isa;
 
     struct All<'a, T>(&'a [T]);
 

@@ -1,7 +1,7 @@
 //! The shape of ops on rows: axes `b`, `s`, `d`, and the shapes at which kernels go wrong.
 
 use proofmark_contract::{Axis, AxisRole};
-use proofmark_schema::{Case, DType};
+use proofmark_terms::{Case, DType};
 
 /// The axes `b`, `s` and `d`, with the usual length of a row.
 pub(crate) const fn axes(length: u64) -> [Axis; 3] {

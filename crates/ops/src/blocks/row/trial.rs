@@ -5,8 +5,8 @@
 use proofmark_contract::{
     Call, Entry, Filling, Kernel, Op, Role, Signature, Values, Want, check_case,
 };
-use proofmark_schema::{Case, DType, Isa};
 use proofmark_tensor::{AlignedBuffer, Layout, Pool, Tensor, round_to};
+use proofmark_terms::{Case, DType, Isa};
 
 /// Every byte that a kernel has not written.
 const POISON: u8 = 0xff;

@@ -7,9 +7,9 @@ use super::{Way, run};
 use crate::blocks::made::Made;
 use crate::blocks::stored::Stored;
 use proofmark_contract::{Call, KernelError};
-use proofmark_schema::Isa;
 use proofmark_simd::{Body, Simd, dispatch};
 use proofmark_tensor::{Rows, RowsMut};
+use proofmark_terms::Isa;
 
 /// The kernel.
 pub(crate) static SIMD: Made =

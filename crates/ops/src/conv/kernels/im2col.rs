@@ -15,9 +15,9 @@ use crate::blocks::math::Activation;
 use crate::blocks::scratch::elements_mut;
 use crate::conv::definition::{Problem, WEIGHTS, X};
 use proofmark_contract::{Call, KernelError};
-use proofmark_schema::{Case, Isa};
 use proofmark_simd::{Body, Simd, dispatch};
 use proofmark_tensor::{Rows, RowsMut, split};
+use proofmark_terms::{Case, Isa};
 use std::ops::Range;
 
 /// The kernel.

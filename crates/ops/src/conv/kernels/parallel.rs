@@ -10,7 +10,7 @@ use super::{im2col, simd, winograd};
 use crate::blocks::made::Made;
 use crate::conv::definition::Problem;
 use proofmark_contract::{Call, KernelError};
-use proofmark_schema::{Case, Isa};
+use proofmark_terms::{Case, Isa};
 
 /// The kernel.
 pub(crate) static PARALLEL: Made = Made {

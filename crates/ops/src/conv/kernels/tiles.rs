@@ -4,9 +4,9 @@
 //! tallest first and no row padded. The sum of an element runs over its terms in order, in one
 //! register, whatever panel it falls in and whatever columns are computed beside it.
 
-use proofmark_schema::Isa;
 use proofmark_simd::{Body, Simd};
 use proofmark_tensor::RowsMut;
+use proofmark_terms::Isa;
 use std::ops::Range;
 
 /// Heights of panels, tallest first. With the vectors of columns in [`Tiles::run`] they leave a

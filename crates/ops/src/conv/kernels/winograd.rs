@@ -21,9 +21,9 @@ use crate::blocks::made::Made;
 use crate::blocks::scratch::elements_mut;
 use crate::conv::definition::{Problem, WEIGHTS, X};
 use proofmark_contract::{Call, KernelError, Unsupported};
-use proofmark_schema::{Case, Isa};
 use proofmark_simd::{Body, Simd, dispatch};
 use proofmark_tensor::{Pool, RowsMut, split};
+use proofmark_terms::{Case, Isa};
 use std::ops::Range;
 
 /// The kernel.

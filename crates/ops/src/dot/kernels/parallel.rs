@@ -10,8 +10,8 @@ use crate::blocks::scratch::elements_mut;
 use crate::blocks::stored::Stored;
 use crate::dot::definition::Problem;
 use proofmark_contract::{Call, KernelError};
-use proofmark_schema::Case;
 use proofmark_tensor::{RowsMut, split};
+use proofmark_terms::Case;
 
 /// Terms that keep a thread busy for longer than the pool's hand-over takes (1.2 µs), if they come
 /// from L2 or beyond.

@@ -8,8 +8,8 @@ use crate::blocks::made::{Made, typed};
 use crate::blocks::row::dot;
 use crate::blocks::stored::Stored;
 use proofmark_contract::{Call, KernelError};
-use proofmark_schema::Isa;
 use proofmark_simd::{Body, Simd, dispatch};
+use proofmark_terms::Isa;
 
 /// The kernel.
 pub(crate) static SIMD: Made =

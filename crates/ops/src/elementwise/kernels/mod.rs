@@ -11,7 +11,7 @@ pub(super) use simd::Vector;
 
 use super::members::Member;
 use proofmark_contract::KernelError;
-use proofmark_schema::{DType, ErrorContract, Reproducibility};
+use proofmark_terms::{DType, ErrorContract, Reproducibility};
 
 /// What every kernel promises: f32 arithmetic, and the bits the formula allows.
 fn contract<M: Member<N>, const N: usize>() -> ErrorContract {

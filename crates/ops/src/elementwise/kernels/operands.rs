@@ -2,8 +2,8 @@
 
 use super::super::definition::Variant;
 use proofmark_contract::{Call, KernelError};
-use proofmark_schema::Case;
 use proofmark_tensor::{Element, Rows, RowsMut, SharedRows, Tensor};
+use proofmark_terms::Case;
 use std::marker::PhantomData;
 use std::ops::Range;
 

@@ -10,8 +10,8 @@ use super::operands::{Operands, random_state};
 use super::{contract, scalar, simd, undefined};
 use crate::tuning;
 use proofmark_contract::{Call, Kernel, KernelError, Unsupported};
-use proofmark_schema::{Case, DType, ErrorContract, Isa};
 use proofmark_tensor::{Element, bf16, f16, split};
+use proofmark_terms::{Case, DType, ErrorContract, Isa};
 use std::marker::PhantomData;
 
 /// Least elements of a thread: about as long as the pool's hand-over takes (1.2 µs on the machine

@@ -11,8 +11,8 @@ use super::operands::{Operands, random_state};
 use super::undefined;
 use crate::blocks::stored::Stored;
 use proofmark_contract::{Call, Kernel, KernelError, Unsupported};
-use proofmark_schema::{Case, DType, ErrorContract, Isa, Reproducibility};
 use proofmark_tensor::{bf16, f16, philox4x32};
+use proofmark_terms::{Case, DType, ErrorContract, Isa, Reproducibility};
 use std::marker::PhantomData;
 
 /// Element after element.

@@ -11,9 +11,9 @@ use super::operands::{Operands, Row};
 use super::{contract, undefined};
 use crate::blocks::stored::Stored;
 use proofmark_contract::{Call, Kernel, KernelError, Unsupported};
-use proofmark_schema::{Case, DType, ErrorContract, Isa};
 use proofmark_simd::{Body, Simd, dispatch};
 use proofmark_tensor::{bf16, f16};
+use proofmark_terms::{Case, DType, ErrorContract, Isa};
 use std::marker::PhantomData;
 
 /// Vector after vector.

@@ -3,9 +3,14 @@
 use super::functions::{TAILS, UNARY, linear_exp, sigmoid, times_sigmoid};
 use super::member;
 use crate::blocks::math::{self, QUICK_SLOPE};
+#[cfg(feature = "judge")]
 use crate::blocks::row::ROWS_ARE_INDEPENDENT;
 use crate::elementwise::definition::Elementwise;
+#[cfg(feature = "judge")]
+use crate::elementwise::judge::Judged;
+#[cfg(feature = "judge")]
 use crate::elementwise::mutants::{ALL, FINE, NARROW, RIGHT, SINGLE, Steps, WIDE, mutants, slips};
+#[cfg(feature = "judge")]
 use crate::elementwise::{laws, oracle};
 use std::f32::consts::{FRAC_1_SQRT_2, FRAC_2_PI, FRAC_2_SQRT_PI, SQRT_2};
 use std::f64::consts;
@@ -23,8 +28,12 @@ const ACTIVATION: Elementwise = Elementwise {
         "large negative elements give what the tail rounds to, subnormal results included, then -0",
         "nothing overflows: |y| ≤ |x|",
     ],
-    fills: TAILS,
-    laws: &[laws::ODD_PART_IS_X, laws::ZERO_KEEPS_ITS_SIGN, ROWS_ARE_INDEPENDENT],
+    #[cfg(feature = "judge")]
+    judged: Judged {
+        fills: TAILS,
+        laws: &[laws::ODD_PART_IS_X, laws::ZERO_KEEPS_ITS_SIGN, ROWS_ARE_INDEPENDENT],
+        ..UNARY.judged
+    },
     ..UNARY
 };
 
@@ -52,7 +61,11 @@ member! {
     Elementwise {
         name: "silu",
         summary: "y = x / (1 + exp(−x))",
-        truth: oracle::silu,
+        #[cfg(feature = "judge")]
+        judged: Judged {
+            truth: oracle::silu,
+            ..ACTIVATION.judged
+        },
         ..ACTIVATION
     },
     |[x], _| silu(x),
@@ -115,8 +128,12 @@ member! {
     Elementwise {
         name: "gelu",
         summary: "y = x · (1 + erf(x / √2)) / 2",
-        flops: 4,
-        truth: oracle::gelu,
+        #[cfg(feature = "judge")]
+        judged: Judged {
+            flops: 4,
+            truth: oracle::gelu,
+            ..ACTIVATION.judged
+        },
         ..ACTIVATION
     },
     |[x], _| gelu(x),
@@ -157,8 +174,12 @@ member! {
     Elementwise {
         name: "gelu_tanh",
         summary: "y = x · (1 + tanh(√(2/π) · (x + 0.044715 x³))) / 2",
-        flops: 8,
-        truth: oracle::gelu_tanh,
+        #[cfg(feature = "judge")]
+        judged: Judged {
+            flops: 8,
+            truth: oracle::gelu_tanh,
+            ..ACTIVATION.judged
+        },
         ..ACTIVATION
     },
     |[x], _| gelu_tanh(x),
@@ -196,8 +217,12 @@ member! {
     Elementwise {
         name: "gelu_quick",
         summary: "y = x / (1 + exp(−1.702 x))",
-        flops: 4,
-        truth: oracle::gelu_quick,
+        #[cfg(feature = "judge")]
+        judged: Judged {
+            flops: 4,
+            truth: oracle::gelu_quick,
+            ..ACTIVATION.judged
+        },
         ..ACTIVATION
     },
     |[x], _| gelu_quick(x),

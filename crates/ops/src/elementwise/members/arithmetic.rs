@@ -1,12 +1,17 @@
 //! Members of one or two roundings: sums, products, quotients, and the larger of two.
 
 use super::member;
+#[cfg(feature = "judge")]
 use crate::blocks::row::ROWS_ARE_INDEPENDENT;
 use crate::elementwise::definition::{ALPHA, Elementwise, INPLACE, ROUNDING, alpha};
+#[cfg(feature = "judge")]
+use crate::elementwise::judge::Judged;
+#[cfg(feature = "judge")]
 use crate::elementwise::mutants::{ALL, FINE, NARROW, RIGHT, SINGLE, Steps, mutants, slips};
+#[cfg(feature = "judge")]
 use crate::elementwise::{laws, oracle};
-use proofmark_schema::{Case, DType};
 use proofmark_tensor::Fill;
+use proofmark_terms::{Case, DType};
 
 /// What members of one correctly rounded operation have alike.
 ///
@@ -25,16 +30,19 @@ const EXACT: Elementwise = Elementwise {
     operands: &["a", "b"],
     output: "c",
     attributes: &[INPLACE],
-    flops: 1,
-    transcendentals: 0,
     is_exact: true,
-    truth: oracle::add,
-    limit: |dtype| if dtype == DType::F32 { 0.0 } else { 1.0 },
-    exact: |_| Some(ints(64)),
-    fills: &[],
-    reach: 1.0,
-    signed_zero: true,
-    laws: &[],
+    #[cfg(feature = "judge")]
+    judged: Judged {
+        flops: 1,
+        transcendentals: 0,
+        truth: oracle::add,
+        limit: |dtype| if dtype == DType::F32 { 0.0 } else { 1.0 },
+        exact: |_| Some(ints(64)),
+        fills: &[],
+        reach: 1.0,
+        signed_zero: true,
+        laws: &[],
+    },
 };
 
 /// Small numbers stay small where the second operand is none.
@@ -57,9 +65,13 @@ member! {
             "subnormal operands count and subnormal results are kept",
         ],
         attributes: &[INPLACE, ROUNDING],
-        // Sums to 128 are exact in bf16, whose integers are without gaps to 256.
-        exact: |_| Some(ints(64)),
-        laws: &[laws::COMMUTES, laws::MINUS_ZERO_IS_NEUTRAL, ROWS_ARE_INDEPENDENT],
+        #[cfg(feature = "judge")]
+        judged: Judged {
+            // Sums to 128 are exact in bf16, whose integers are without gaps to 256.
+            exact: |_| Some(ints(64)),
+            laws: &[laws::COMMUTES, laws::MINUS_ZERO_IS_NEUTRAL, ROWS_ARE_INDEPENDENT],
+            ..EXACT.judged
+        },
         ..EXACT
     },
     |[a, b], _| a + b,
@@ -86,8 +98,12 @@ member! {
     Elementwise {
         name: "sub",
         summary: "c = a − b",
-        truth: oracle::sub,
-        laws: &[laws::ZERO_IS_NEUTRAL, ROWS_ARE_INDEPENDENT],
+        #[cfg(feature = "judge")]
+        judged: Judged {
+            truth: oracle::sub,
+            laws: &[laws::ZERO_IS_NEUTRAL, ROWS_ARE_INDEPENDENT],
+            ..EXACT.judged
+        },
         ..EXACT
     },
     |[a, b], _| a - b,
@@ -107,11 +123,15 @@ member! {
     Elementwise {
         name: "mul",
         summary: "c = a · b",
-        truth: oracle::mul,
-        // Products to 225 are exact in bf16.
-        exact: |_| Some(ints(15)),
-        fills: &[SUBNORMAL_FIRST],
-        laws: &[laws::COMMUTES, laws::ONE_IS_NEUTRAL, ROWS_ARE_INDEPENDENT],
+        #[cfg(feature = "judge")]
+        judged: Judged {
+            truth: oracle::mul,
+            // Products to 225 are exact in bf16.
+            exact: |_| Some(ints(15)),
+            fills: &[SUBNORMAL_FIRST],
+            laws: &[laws::COMMUTES, laws::ONE_IS_NEUTRAL, ROWS_ARE_INDEPENDENT],
+            ..EXACT.judged
+        },
         ..EXACT
     },
     |[a, b], _| a * b,
@@ -140,10 +160,14 @@ member! {
             "beyond the largest number the result is infinite; subnormals count and are kept",
             "the sign of zero is part of the result",
         ],
-        truth: oracle::div,
-        exact: |_| Some(Fill::PowersOfTwo { reach: 8 }),
-        fills: &[SUBNORMAL_FIRST],
-        laws: &[laws::ONE_IS_NEUTRAL, ROWS_ARE_INDEPENDENT],
+        #[cfg(feature = "judge")]
+        judged: Judged {
+            truth: oracle::div,
+            exact: |_| Some(Fill::PowersOfTwo { reach: 8 }),
+            fills: &[SUBNORMAL_FIRST],
+            laws: &[laws::ONE_IS_NEUTRAL, ROWS_ARE_INDEPENDENT],
+            ..EXACT.judged
+        },
         ..EXACT
     },
     |[a, b], _| a / b,
@@ -179,19 +203,22 @@ member! {
         operands: &["x", "y"],
         output: "z",
         attributes: &[INPLACE, ALPHA],
-        flops: 2,
         // One rounding where multiplication and addition are fused, else two.
         is_exact: false,
-        truth: oracle::axpy,
-        // The product off by u of itself, the sum as in `EXACT`.
-        limit: |_| 2.0,
-        exact: exact_axpy,
-        fills: &[SUBNORMAL_FIRST],
-        // The largest alpha is 1000.
-        reach: 1.0 / 1024.0,
-        signed_zero: false,
-        laws: &[laws::ZERO_ADDS_NOTHING, ROWS_ARE_INDEPENDENT],
-        ..EXACT
+        #[cfg(feature = "judge")]
+        judged: Judged {
+            flops: 2,
+            truth: oracle::axpy,
+            // The product off by u of itself, the sum as in `EXACT`.
+            limit: |_| 2.0,
+            exact: exact_axpy,
+            fills: &[SUBNORMAL_FIRST],
+            // The largest alpha is 1000.
+            reach: 1.0 / 1024.0,
+            signed_zero: false,
+            laws: &[laws::ZERO_ADDS_NOTHING, ROWS_ARE_INDEPENDENT],
+            ..EXACT.judged
+        },
     },
     |[x, y], alpha| alpha * x + y,
     |simd, [x, y], alpha| simd.fma(alpha, x, y),
@@ -228,10 +255,14 @@ member! {
         ],
         operands: &["x"],
         output: "y",
-        truth: oracle::relu,
-        limit: |_| 0.0,
-        signed_zero: false,
-        laws: &[laws::ODD_PART_IS_X, ROWS_ARE_INDEPENDENT],
+        #[cfg(feature = "judge")]
+        judged: Judged {
+            truth: oracle::relu,
+            limit: |_| 0.0,
+            signed_zero: false,
+            laws: &[laws::ODD_PART_IS_X, ROWS_ARE_INDEPENDENT],
+            ..EXACT.judged
+        },
         ..EXACT
     },
     |[x], _| if x < 0.0 { 0.0 } else { x },

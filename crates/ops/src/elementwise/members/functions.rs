@@ -2,9 +2,14 @@
 
 use super::member;
 use crate::blocks::math;
+#[cfg(feature = "judge")]
 use crate::blocks::row::ROWS_ARE_INDEPENDENT;
 use crate::elementwise::definition::{Elementwise, INPLACE};
+#[cfg(feature = "judge")]
+use crate::elementwise::judge::Judged;
+#[cfg(feature = "judge")]
 use crate::elementwise::mutants::{ALL, FINE, NARROW, RIGHT, Steps, WIDE, mutants, slips};
+#[cfg(feature = "judge")]
 use crate::elementwise::{laws, oracle};
 use proofmark_tensor::Fill;
 
@@ -19,16 +24,19 @@ pub(super) const UNARY: Elementwise = Elementwise {
     operands: &["x"],
     output: "y",
     attributes: &[INPLACE],
-    flops: 3,
-    transcendentals: 1,
     is_exact: false,
-    truth: oracle::exp,
-    limit: |_| 4.0,
-    exact: |_| None,
-    fills: &[LONG_TAIL, FAR],
-    reach: 1.0,
-    signed_zero: true,
-    laws: &[ROWS_ARE_INDEPENDENT],
+    #[cfg(feature = "judge")]
+    judged: Judged {
+        flops: 3,
+        transcendentals: 1,
+        truth: oracle::exp,
+        limit: |_| 4.0,
+        exact: |_| None,
+        fills: &[LONG_TAIL, FAR],
+        reach: 1.0,
+        signed_zero: true,
+        laws: &[ROWS_ARE_INDEPENDENT],
+    },
 };
 
 /// From -88 down exp(−x) overflows although results are numbers still.
@@ -72,9 +80,13 @@ member! {
             "beyond the largest number the result is infinite",
             "below the least normal number results are subnormal, then 0",
         ],
-        flops: 1,
-        fills: TAILS,
-        signed_zero: false,
+        #[cfg(feature = "judge")]
+        judged: Judged {
+            flops: 1,
+            fills: TAILS,
+            signed_zero: false,
+            ..UNARY.judged
+        },
         ..UNARY
     },
     |[x], _| x.exp(),
@@ -107,10 +119,14 @@ member! {
             "NaN stays NaN; ±infinity gives ±1",
             "the sign of zero is kept; small and subnormal elements stay as they are",
         ],
-        flops: 4,
-        truth: oracle::tanh,
-        fills: &[(Fill::Uniform { low: -12.0, high: 12.0 }, Fill::Normal), FAR],
-        laws: &[laws::IS_ODD, laws::ZERO_KEEPS_ITS_SIGN, ROWS_ARE_INDEPENDENT],
+        #[cfg(feature = "judge")]
+        judged: Judged {
+            flops: 4,
+            truth: oracle::tanh,
+            fills: &[(Fill::Uniform { low: -12.0, high: 12.0 }, Fill::Normal), FAR],
+            laws: &[laws::IS_ODD, laws::ZERO_KEEPS_ITS_SIGN, ROWS_ARE_INDEPENDENT],
+            ..UNARY.judged
+        },
         ..UNARY
     },
     |[x], _| x.tanh(),
@@ -149,10 +165,14 @@ member! {
             "NaN stays NaN; infinity gives 1, -infinity 0",
             "far below 0 it is what e^x rounds to, subnormal results included",
         ],
-        truth: oracle::sigmoid,
-        fills: TAILS,
-        signed_zero: false,
-        laws: &[laws::SUMS_TO_ONE, ROWS_ARE_INDEPENDENT],
+        #[cfg(feature = "judge")]
+        judged: Judged {
+            truth: oracle::sigmoid,
+            fills: TAILS,
+            signed_zero: false,
+            laws: &[laws::SUMS_TO_ONE, ROWS_ARE_INDEPENDENT],
+            ..UNARY.judged
+        },
         ..UNARY
     },
     |[x], _| sigmoid(x),

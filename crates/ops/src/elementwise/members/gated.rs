@@ -4,9 +4,14 @@ use super::activations::gelu_tanh;
 use super::functions::{TAILS, UNARY, sigmoid, times_sigmoid};
 use super::member;
 use crate::blocks::math;
+#[cfg(feature = "judge")]
 use crate::blocks::row::ROWS_ARE_INDEPENDENT;
 use crate::elementwise::definition::Elementwise;
+#[cfg(feature = "judge")]
+use crate::elementwise::judge::Judged;
+#[cfg(feature = "judge")]
 use crate::elementwise::mutants::{ALL, FINE, NARROW, RIGHT, Steps, mutants, slips};
+#[cfg(feature = "judge")]
 use crate::elementwise::{laws, oracle};
 
 /// What they have alike. The limit is the activation's: the product's rounding has a part of the
@@ -19,9 +24,13 @@ const GATED: Elementwise = Elementwise {
         "the sign of zero is that of the product",
     ],
     operands: &["gate", "up"],
-    flops: 4,
-    fills: TAILS,
-    laws: &[laws::UP_IS_A_FACTOR, ROWS_ARE_INDEPENDENT],
+    #[cfg(feature = "judge")]
+    judged: Judged {
+        flops: 4,
+        fills: TAILS,
+        laws: &[laws::UP_IS_A_FACTOR, ROWS_ARE_INDEPENDENT],
+        ..UNARY.judged
+    },
     ..UNARY
 };
 
@@ -31,7 +40,11 @@ member! {
     Elementwise {
         name: "swiglu",
         summary: "y = silu(gate) · up",
-        truth: oracle::swiglu,
+        #[cfg(feature = "judge")]
+        judged: Judged {
+            truth: oracle::swiglu,
+            ..GATED.judged
+        },
         ..GATED
     },
     |[gate, up], _| times_sigmoid(gate, gate) * up,
@@ -61,8 +74,12 @@ member! {
     Elementwise {
         name: "geglu",
         summary: "y = gelu_tanh(gate) · up",
-        flops: 9,
-        truth: oracle::geglu,
+        #[cfg(feature = "judge")]
+        judged: Judged {
+            flops: 9,
+            truth: oracle::geglu,
+            ..GATED.judged
+        },
         ..GATED
     },
     |[gate, up], _| gelu_tanh(gate) * up,

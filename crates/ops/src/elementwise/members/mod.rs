@@ -11,6 +11,7 @@ pub(super) use functions::{Exp, Sigmoid, Tanh};
 pub(super) use gated::{Geglu, Swiglu};
 
 use super::definition::Elementwise;
+#[cfg(feature = "judge")]
 use proofmark_contract::Mutant;
 use proofmark_simd::Simd;
 
@@ -20,6 +21,7 @@ pub(super) trait Member<const N: usize>: Send + Sync + 'static {
     const DEFINITION: Elementwise;
 
     /// Wrong kernels.
+    #[cfg(feature = "judge")]
     const MUTANTS: &'static [Mutant];
 
     /// The formula in f32; `alpha` is the case's factor, for members that have one.
@@ -44,6 +46,7 @@ macro_rules! member {
 
         impl $crate::elementwise::members::Member<$n> for $member {
             const DEFINITION: $crate::elementwise::definition::Elementwise = $definition;
+            #[cfg(feature = "judge")]
             const MUTANTS: &'static [proofmark_contract::Mutant] = $mutants;
 
             #[inline(always)]

@@ -6,8 +6,8 @@ use super::pass::{Pass, Passes, Sink, Source};
 use super::plan::{Line, Plan, is_folded};
 use super::registers::InRegisters;
 use crate::fft::definition::{Kind, Problem};
-use proofmark_schema::Isa;
 use proofmark_simd::dispatch;
+use proofmark_terms::Isa;
 use std::ops::Range;
 
 /// Which way, and the factor of results.

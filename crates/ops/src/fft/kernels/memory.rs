@@ -3,7 +3,7 @@
 use super::plan::{Line, Plan, is_folded};
 use super::registers::stays;
 use crate::fft::definition::{Kind, Problem};
-use proofmark_schema::Isa;
+use proofmark_terms::Isa;
 
 /// Longest lines that vectors of 16 lanes would leave half empty: 8 rows of 8 columns, and less.
 const SHORT: usize = 100;

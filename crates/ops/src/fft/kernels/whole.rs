@@ -11,9 +11,9 @@ use super::tables::Tables;
 use crate::blocks::scratch::{elements, elements_mut};
 use crate::fft::definition::{Kind, Problem};
 use proofmark_contract::{Call, KernelError};
-use proofmark_schema::{Case, Isa};
 use proofmark_simd::dispatch;
 use proofmark_tensor::{Pool, RowsMut, SharedRows, split};
+use proofmark_terms::{Case, Isa};
 
 /// Complex numbers that are worth a thread: about 2 µs of work, where a hand-over takes 1.2.
 const GRAIN: usize = 2048;

@@ -15,9 +15,9 @@ use crate::blocks::gemm::{
 use crate::blocks::scratch::{elements, elements_mut};
 use crate::blocks::stored::Stored;
 use proofmark_contract::{Call, Kernel, KernelError, Unsupported};
-use proofmark_schema::{Case, DType, ErrorContract, Isa, Underflow};
 use proofmark_simd::{dispatch, tile};
 use proofmark_tensor::{bf16, f16};
+use proofmark_terms::{Case, DType, ErrorContract, Isa, Underflow};
 
 /// The kernel that packs B within each call.
 pub(crate) static AMX: Amx = Amx {

@@ -10,8 +10,8 @@ use crate::blocks::gemm::{
 use crate::blocks::scratch::{elements, elements_mut};
 use crate::blocks::stored::Stored;
 use proofmark_contract::{Call, KernelError, Unsupported};
-use proofmark_schema::{Case, DType, ErrorContract, Isa, Reproducibility};
 use proofmark_simd::dispatch;
+use proofmark_terms::{Case, DType, ErrorContract, Isa, Reproducibility};
 
 /// Where the right operand comes from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -9,7 +9,7 @@ use super::blocked::{self, Source};
 use crate::matmul::products;
 use crate::tuning;
 use proofmark_contract::{Call, Kernel, KernelError, Unsupported};
-use proofmark_schema::{Case, ErrorContract, Isa};
+use proofmark_terms::{Case, ErrorContract, Isa};
 
 /// Multiply-adds that keep a thread busy for longer than the pool's hand-over takes.
 const GRAIN: usize = 1 << 16;

@@ -11,7 +11,7 @@ use std::ops::Range;
 /// Calls `$function::<T, U>` with the types of the inputs and of the output of `$case`.
 macro_rules! typed {
     ($case:expr, $function:ident($($argument:expr),*)) => {{
-        use proofmark_schema::DType;
+        use proofmark_terms::DType;
         use proofmark_tensor::{bf16, f16};
         match ($case.dtype, $crate::matmul::definition::output_dtype($case)) {
             (DType::Bf16, DType::Bf16) => $function::<bf16, bf16>($($argument),*),

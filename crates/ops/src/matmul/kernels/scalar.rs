@@ -8,8 +8,8 @@ use super::super::definition::Shape;
 use super::portion::{epilogue, typed};
 use crate::blocks::stored::Stored;
 use proofmark_contract::{Call, Kernel, KernelError, Unsupported};
-use proofmark_schema::{Case, Isa};
 use proofmark_simd::Scalar as OneLane;
+use proofmark_terms::{Case, Isa};
 
 /// The kernel.
 #[derive(Debug)]

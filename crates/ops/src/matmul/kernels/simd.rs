@@ -9,7 +9,7 @@
 
 use super::blocked::{self, Source};
 use proofmark_contract::{Call, Kernel, KernelError, Unsupported};
-use proofmark_schema::{Case, ErrorContract, Isa};
+use proofmark_terms::{Case, ErrorContract, Isa};
 
 /// The kernel.
 #[derive(Debug)]

@@ -4,9 +4,9 @@ use crate::blocks::quantise::{Step, greatest};
 use crate::blocks::stored::Stored;
 use crate::matmul_fp8_block::definition::Problem;
 use proofmark_contract::KernelError;
-use proofmark_schema::Isa;
 use proofmark_simd::{Body, Simd, dispatch};
 use proofmark_tensor::{F8E4m3, Pool, Rows, RowsMut, Tensor, bf16, split};
+use proofmark_terms::Isa;
 
 /// Decodes all rows on `threads` threads into the codes and scales given; folded: codes are
 /// multiplied by their scales.

@@ -10,10 +10,10 @@ use crate::blocks::scratch::elements;
 use crate::blocks::stored::Stored;
 use crate::matmul_fp8_block::definition::Problem;
 use proofmark_contract::KernelError;
-use proofmark_schema::Isa;
 use proofmark_simd::tile::{self, ROWS, Sums, TILE_BYTES, Tiles, Walk};
 use proofmark_simd::{Body, Simd, dispatch};
 use proofmark_tensor::{F8E4m3, Rows, RowsMut, bf16};
+use proofmark_terms::Isa;
 use std::ops::Range;
 
 /// Terms of a tile.

@@ -14,9 +14,9 @@ use crate::blocks::scratch::elements_mut;
 use crate::blocks::stored::Stored;
 use activations::activate;
 use proofmark_contract::{Call, Kernel, KernelError, Unsupported};
-use proofmark_schema::{Case, DType, ErrorContract, Isa, Reproducibility};
 use proofmark_simd::tile;
 use proofmark_tensor::{F8E4m3, Rows, RowsMut, bf16};
+use proofmark_terms::{Case, DType, ErrorContract, Isa, Reproducibility};
 use std::ops::Range;
 
 /// How products are computed once activations are decoded.

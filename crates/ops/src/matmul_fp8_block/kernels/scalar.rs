@@ -9,8 +9,8 @@ use crate::blocks::scratch::elements_mut;
 use crate::blocks::stored::Stored;
 use crate::matmul_fp8_block::definition::Problem;
 use proofmark_contract::{Call, KernelError};
-use proofmark_schema::DType;
 use proofmark_tensor::{F8E4m3, bf16};
+use proofmark_terms::DType;
 
 /// The kernel.
 pub(crate) static SCALAR: Made = Made {

@@ -8,10 +8,10 @@ use super::{Operands, contract};
 use crate::blocks::bytes::{PackedBytes, TileProducts, TileScratch, pack};
 use crate::matmul_int8::definition::Problem;
 use proofmark_contract::{Call, Kernel, KernelError, Unsupported};
-use proofmark_schema::{Case, ErrorContract, Isa};
 use proofmark_simd::dispatch;
 use proofmark_simd::tile::{Product, available};
 use proofmark_tensor::{RowsMut, split};
+use proofmark_terms::{Case, ErrorContract, Isa};
 
 /// Columns that stay together: those of a packed panel.
 const PANEL: usize = 32;

@@ -8,8 +8,8 @@
 use super::whole;
 use crate::blocks::made::Made;
 use proofmark_contract::Unsupported;
-use proofmark_schema::Isa;
 use proofmark_simd::has_byte_dot;
+use proofmark_terms::Isa;
 
 /// The kernel.
 pub(crate) static BYTE_DOT: Made = Made {

@@ -15,9 +15,9 @@ pub(super) use simd::SIMD;
 use super::definition::Problem;
 use crate::blocks::bytes::{RowProducts, Sums};
 use proofmark_contract::{Call, KernelError};
-use proofmark_schema::{ErrorContract, Isa, Reproducibility};
 use proofmark_simd::{dispatch, dispatch_byte_dot, has_byte_dot};
 use proofmark_tensor::{Rows, SharedRows, Tensor};
+use proofmark_terms::{ErrorContract, Isa, Reproducibility};
 use std::ops::Range;
 
 /// What every kernel promises: sums are exact and scaled in one order.

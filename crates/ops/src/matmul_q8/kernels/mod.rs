@@ -11,9 +11,9 @@ pub(super) use simd::SIMD;
 use super::definition::Problem;
 use crate::blocks::scaled::{ScaledProducts, Scales};
 use proofmark_contract::{Call, KernelError};
-use proofmark_schema::Isa;
 use proofmark_simd::dispatch;
 use proofmark_tensor::{Rows, RowsMut};
+use proofmark_terms::Isa;
 use std::ops::Range;
 
 /// What a call reads.

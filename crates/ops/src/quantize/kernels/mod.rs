@@ -23,9 +23,9 @@ macro_rules! with_types {
             }};
         }
         match ($case.dtype, Plan::of($case).format) {
-            (proofmark_schema::DType::Bf16, Format::Int8) => arm!(bf16, i8),
-            (proofmark_schema::DType::Bf16, Format::E4m3) => arm!(bf16, F8E4m3),
-            (proofmark_schema::DType::Bf16, Format::E5m2) => arm!(bf16, F8E5m2),
+            (proofmark_terms::DType::Bf16, Format::Int8) => arm!(bf16, i8),
+            (proofmark_terms::DType::Bf16, Format::E4m3) => arm!(bf16, F8E4m3),
+            (proofmark_terms::DType::Bf16, Format::E5m2) => arm!(bf16, F8E5m2),
             (_, Format::Int8) => arm!(f32, i8),
             (_, Format::E4m3) => arm!(f32, F8E4m3),
             (_, Format::E5m2) => arm!(f32, F8E5m2),

@@ -11,8 +11,8 @@ use crate::blocks::quantise::Step;
 use crate::blocks::stored::Stored;
 use crate::quantize::definition::Plan;
 use proofmark_contract::{Call, KernelError};
-use proofmark_schema::DType;
 use proofmark_tensor::RowsMut;
+use proofmark_terms::DType;
 
 /// The kernel.
 pub(crate) static SCALAR: Made = Made::scalar("plain loops, one element at a time", run);

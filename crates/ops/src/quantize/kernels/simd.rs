@@ -12,9 +12,9 @@ use crate::blocks::quantise::{Step, greatest};
 use crate::blocks::stored::Stored;
 use crate::quantize::definition::Plan;
 use proofmark_contract::{Call, KernelError};
-use proofmark_schema::DType;
 use proofmark_simd::{Body, dispatch};
 use proofmark_tensor::{Rows, RowsMut};
+use proofmark_terms::DType;
 
 /// The kernel.
 pub(crate) static SIMD: Made = Made::simd("each group's range and codes in vectors", run).exact();

@@ -14,9 +14,9 @@ use crate::blocks::scratch::elements_mut;
 use crate::blocks::stored::Stored;
 use crate::tuning;
 use proofmark_contract::{Call, KernelError};
-use proofmark_schema::Case;
 use proofmark_simd::{Body, Simd, dispatch};
 use proofmark_tensor::{RowsMut, SharedRows, split};
+use proofmark_terms::Case;
 use std::marker::PhantomData;
 use std::ops::Range;
 

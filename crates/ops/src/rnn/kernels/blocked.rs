@@ -16,9 +16,9 @@ use crate::blocks::math::Activation;
 use crate::blocks::scratch::{elements, elements_mut};
 use crate::rnn::definition::Problem;
 use proofmark_contract::{Call, Kernel, KernelError, Unsupported};
-use proofmark_schema::{Case, ErrorContract, Isa, Reproducibility};
 use proofmark_simd::dispatch;
 use proofmark_tensor::{Rows, RowsMut, split};
+use proofmark_terms::{Case, ErrorContract, Isa, Reproducibility};
 use std::ops::Range;
 
 /// On one thread.

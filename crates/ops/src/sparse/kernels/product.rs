@@ -8,9 +8,9 @@ use super::csr::{Csr, WithMatrix, WithVector, one_by_one};
 use crate::blocks::made::Made;
 use crate::sparse::definition::Problem;
 use proofmark_contract::{Call, KernelError};
-use proofmark_schema::Isa;
 use proofmark_simd::dispatch;
 use proofmark_tensor::{Rows, RowsMut, SharedRows, split};
+use proofmark_terms::Isa;
 use std::sync::Mutex;
 
 /// The plainest kernel.

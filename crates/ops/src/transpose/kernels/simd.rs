@@ -9,9 +9,9 @@ use crate::blocks::made::{Made, typed};
 use crate::blocks::stored::Stored;
 use crate::transpose::definition::Problem;
 use proofmark_contract::{Call, KernelError};
-use proofmark_schema::Isa;
 use proofmark_simd::{Body, Simd, dispatch};
 use proofmark_tensor::{Rows, RowsMut};
+use proofmark_terms::Isa;
 
 /// Rows and columns of a tile.
 const TILE: usize = 8;

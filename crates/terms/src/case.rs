@@ -1,7 +1,7 @@
 //! A case: an op with its axes and attributes bound, as text that parses back.
 
 use crate::DType;
-use serde::{Deserialize, Serialize, de};
+use crate::dtype::UnknownDType;
 use std::fmt;
 use std::str::FromStr;
 
@@ -139,23 +139,44 @@ impl fmt::Display for Case {
 }
 
 /// Why a text is not a case.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ParseCaseError {
     /// The outline `op:dtype[axis=size,…;attr=value,…]` is broken.
-    #[error("`{0}` is not a case: write `op:dtype[axis=size,…;attribute=value,…]`")]
     Outline(String),
     /// The element type is unknown.
-    #[error(transparent)]
-    DType(#[from] crate::dtype::UnknownDType),
+    DType(UnknownDType),
     /// An axis is not `name=size`.
-    #[error("`{0}` is not an axis: write `name=size` with a whole number")]
     Axis(String),
     /// An attribute is not `name=value`.
-    #[error("`{0}` is not an attribute: write `name=value`")]
     Attribute(String),
     /// A name stands twice.
-    #[error("`{0}` is given twice")]
     Twice(String),
+}
+
+impl fmt::Display for ParseCaseError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            ParseCaseError::Outline(text) => {
+                write!(f, "`{text}` is not a case: write `op:dtype[axis=size,…;attribute=value,…]`")
+            }
+            ParseCaseError::DType(unknown) => unknown.fmt(f),
+            ParseCaseError::Axis(text) => {
+                write!(f, "`{text}` is not an axis: write `name=size` with a whole number")
+            }
+            ParseCaseError::Attribute(text) => {
+                write!(f, "`{text}` is not an attribute: write `name=value`")
+            }
+            ParseCaseError::Twice(name) => write!(f, "`{name}` is given twice"),
+        }
+    }
+}
+
+impl std::error::Error for ParseCaseError {}
+
+impl From<UnknownDType> for ParseCaseError {
+    fn from(unknown: UnknownDType) -> ParseCaseError {
+        ParseCaseError::DType(unknown)
+    }
 }
 
 /// Whether the text is a name in our sense: a lower-case letter, then letters, digits, `_`.
@@ -203,16 +224,18 @@ impl FromStr for Case {
     }
 }
 
-impl Serialize for Case {
+#[cfg(feature = "serde")]
+impl serde::Serialize for Case {
     fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.collect_str(self)
     }
 }
 
-impl<'de> Deserialize<'de> for Case {
+#[cfg(feature = "serde")]
+impl<'de> serde::Deserialize<'de> for Case {
     fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Case, D::Error> {
-        let text = String::deserialize(deserializer)?;
-        text.parse().map_err(de::Error::custom)
+        let text = <String as serde::Deserialize>::deserialize(deserializer)?;
+        text.parse().map_err(serde::de::Error::custom)
     }
 }
 

@@ -1,12 +1,12 @@
 //! Element types: names, sizes and rounding units.
 
-use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::str::FromStr;
 
 /// The type of a tensor's elements.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "serde", serde(rename_all = "lowercase"))]
 pub enum DType {
     /// IEEE binary64.
     F64,
@@ -168,11 +168,17 @@ impl fmt::Display for DType {
 }
 
 /// A word that names no element type.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error(
-    "`{0}` is not an element type (known: f64, f32, f16, bf16, f8e4m3, f8e5m2, i8, u8, i32, u32, i64)"
-)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct UnknownDType(pub String);
+
+impl fmt::Display for UnknownDType {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let known = DType::ALL.map(DType::name).join(", ");
+        write!(f, "`{}` is not an element type (known: {known})", self.0)
+    }
+}
+
+impl std::error::Error for UnknownDType {}
 
 impl FromStr for DType {
     type Err = UnknownDType;

@@ -1,11 +1,11 @@
 //! What precision and determinism an implementation promises.
 
 use crate::DType;
-use serde::{Deserialize, Serialize};
 
 /// How far a contender's answers repeat, weakest first. Each class includes those before it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "serde", serde(rename_all = "snake_case"))]
 pub enum Reproducibility {
     /// Two calls may differ within the error bound.
     None,
@@ -30,8 +30,9 @@ impl Reproducibility {
 }
 
 /// What becomes of numbers below the least normal one.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "serde", serde(rename_all = "snake_case"))]
 pub enum Underflow {
     /// They are kept as subnormals, as IEEE 754 says.
     #[default]
@@ -41,25 +42,26 @@ pub enum Underflow {
 }
 
 /// What an implementation promises about its error; the gate holds it to this and no more.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
 pub struct ErrorContract {
     /// Precision in which sums are kept; its unit is the `u` of the error measure.
     pub accumulate: DType,
     /// Declared determinism.
     pub reproducibility: Reproducibility,
     /// What it does near zero.
-    #[serde(default)]
+    #[cfg_attr(feature = "serde", serde(default))]
     pub underflow: Underflow,
     /// Whether results that are small against what they are the difference of may be lost:
     /// `1 + erf(x)` is 0 long before its value is.
-    #[serde(default)]
+    #[cfg_attr(feature = "serde", serde(default))]
     pub cancels: bool,
     /// Whether numbers on the way are rounded to the element type, as the weights of attention
     /// before their product with the values.
-    #[serde(default)]
+    #[cfg_attr(feature = "serde", serde(default))]
     pub rounds_inside: bool,
     /// Whether nothing is promised for operands that are NaN or infinite.
-    #[serde(default)]
+    #[cfg_attr(feature = "serde", serde(default))]
     pub finite_only: bool,
 }
 

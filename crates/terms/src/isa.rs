@@ -1,6 +1,5 @@
 //! Instruction-set levels a kernel path is built for, as names.
 
-use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::str::FromStr;
 
@@ -8,8 +7,9 @@ use std::str::FromStr;
 ///
 /// Detection and the tokens that permit vector instructions live in `simd`; this is the name
 /// that ids, receipts and records carry.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "lowercase")]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[cfg_attr(feature = "serde", derive(serde::Serialize, serde::Deserialize))]
+#[cfg_attr(feature = "serde", serde(rename_all = "lowercase"))]
 pub enum Isa {
     /// Plain scalar code as the compiler's baseline target emits it.
     Scalar,
@@ -40,9 +40,17 @@ impl fmt::Display for Isa {
 }
 
 /// A word that names no instruction-set level.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("`{0}` is not an instruction set (known: scalar, avx2, avx512)")]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct UnknownIsa(pub String);
+
+impl fmt::Display for UnknownIsa {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let known = Isa::ALL.map(Isa::name).join(", ");
+        write!(f, "`{}` is not an instruction set (known: {known})", self.0)
+    }
+}
+
+impl std::error::Error for UnknownIsa {}
 
 impl FromStr for Isa {
     type Err = UnknownIsa;
