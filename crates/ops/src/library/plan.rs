@@ -16,9 +16,7 @@ const KEPT_PLANS: usize = 64;
 const KEPT_BYTES: usize = 64 << 20;
 
 thread_local! {
-    static PLANS: RefCell<Plans> = const { RefCell::new(Plans { slots: Vec::new(), next: 0 }) };
-    /// Scratch memory of calls from this thread.
-    static SCRATCH: RefCell<Recycler> = const { RefCell::new(Recycler::new(KEPT_BYTES)) };
+    static KEPT: RefCell<Kept> = const { RefCell::new(Kept::new()) };
 }
 
 /// Makes the call that a request asks for.
@@ -29,17 +27,11 @@ pub(super) fn run(
     outputs: &mut [Output<'_>],
     packed: Option<&[u8]>,
 ) -> Result<(), Error> {
-    let threads = context.threads();
-    let forms = Forms { inputs, outputs };
-    let (slot, mut plan) = match PLANS.with_borrow_mut(|plans| plans.take(request, threads, &forms))
-    {
-        Some((slot, plan)) => (Some(slot), plan),
-        None => (None, Box::new(Plan::new(*request, context, &forms)?)),
-    };
-    let done = plan.call(context, inputs, outputs, packed);
-    // A plan whose kernel panics is not given back.
-    PLANS.with_borrow_mut(|plans| plans.give(slot, plan));
-    done
+    KEPT.with(|kept| match kept.try_borrow_mut() {
+        Ok(mut kept) => kept.run(request, context, inputs, outputs, packed),
+        // A call from within a call keeps nothing.
+        Err(_) => Kept::new().run(request, context, inputs, outputs, packed),
+    })
 }
 
 /// The operands of one call.
@@ -56,39 +48,53 @@ impl Forms<'_, '_, '_> {
     }
 }
 
-/// The plans of a thread.
-struct Plans {
-    slots: Vec<Option<Box<Plan>>>,
-    /// The slot that the next plan takes once all are taken.
-    next: usize,
+/// What a thread keeps for its next calls.
+struct Kept {
+    plans: Vec<Plan>,
+    /// The plan of the last call, which is looked at first.
+    last: usize,
+    /// The plan that the next one replaces once all places are taken.
+    oldest: usize,
+    scratch: Recycler,
 }
 
-impl Plans {
-    /// Takes a plan for the length of a call.
-    fn take(
-        &mut self,
-        request: &Request,
-        threads: usize,
-        forms: &Forms<'_, '_, '_>,
-    ) -> Option<(usize, Box<Plan>)> {
-        let fits = |slot: &Option<Box<Plan>>| {
-            slot.as_ref().is_some_and(|plan| plan.fits(request, threads, forms))
-        };
-        let slot = self.slots.iter().position(fits)?;
-        Some((slot, self.slots[slot].take()?))
+impl Kept {
+    const fn new() -> Kept {
+        Kept { plans: Vec::new(), last: 0, oldest: 0, scratch: Recycler::new(KEPT_BYTES) }
     }
 
-    /// Keeps a plan, in the slot that it was taken from.
-    fn give(&mut self, slot: Option<usize>, plan: Box<Plan>) {
-        let is_free = |slot: usize| self.slots[slot].is_none();
-        match slot.filter(|&slot| is_free(slot)) {
-            Some(slot) => self.slots[slot] = Some(plan),
-            None if self.slots.len() < KEPT_PLANS => self.slots.push(Some(plan)),
-            None => {
-                self.slots[self.next] = Some(plan);
-                self.next = (self.next + 1) % KEPT_PLANS;
-            }
+    fn run(
+        &mut self,
+        request: &Request,
+        context: &Context,
+        inputs: &[Input<'_>],
+        outputs: &mut [Output<'_>],
+        packed: Option<&[u8]>,
+    ) -> Result<(), Error> {
+        let forms = Forms { inputs, outputs };
+        let fits = |plan: &Plan| plan.fits(request, context.threads(), &forms);
+        if !self.plans.get(self.last).is_some_and(fits) {
+            self.last = match self.plans.iter().position(fits) {
+                Some(known) => known,
+                None => {
+                    let plan = Plan::new(*request, context, &forms)?;
+                    self.keep(plan)
+                }
+            };
         }
+        self.plans[self.last].call(context, inputs, outputs, packed, &mut self.scratch)
+    }
+
+    /// Keeps a plan; tells where.
+    fn keep(&mut self, plan: Plan) -> usize {
+        if self.plans.len() < KEPT_PLANS {
+            self.plans.push(plan);
+            return self.plans.len() - 1;
+        }
+        let place = self.oldest;
+        self.plans[place] = plan;
+        self.oldest = (place + 1) % KEPT_PLANS;
+        place
     }
 }
 
@@ -180,13 +186,14 @@ impl Plan {
         inputs: &[Input<'_>],
         outputs: &mut [Output<'_>],
         packed: Option<&[u8]>,
+        kept: &mut Recycler,
     ) -> Result<(), Error> {
         let forms = Forms { inputs, outputs };
         for (passed, need) in forms.each().zip(&self.needs) {
             check(&passed, need)?;
         }
         let bytes = self.workspace_bytes;
-        let mut scratch = SCRATCH.with_borrow_mut(|kept| kept.take(bytes));
+        let mut scratch = kept.take(bytes);
         let Chosen(kernel, isa) = self.chosen;
         let done = self.operands.with(inputs, outputs, |inputs, outputs| {
             kernel.run(&mut Call {
@@ -200,7 +207,7 @@ impl Plan {
                 prepared: packed.unwrap_or(self.prepared.as_slice()),
             })
         });
-        SCRATCH.with_borrow_mut(|kept| kept.give(scratch));
+        kept.give(scratch);
         Ok(done?)
     }
 }
