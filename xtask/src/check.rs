@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::Instant;
 
-use crate::{Failure, arrows, deny, exchange, metadata, smoke, tidy};
+use crate::{Failure, arrows, deny, exchange, library, metadata, smoke, tidy};
 
 struct Step {
     name: &'static str,
@@ -54,6 +54,11 @@ const STEPS: &[Step] = &[
         name: "layer",
         purpose: "a layer of a transformer through the library is what its oracles say",
         run: |root, _| layer(root),
+    },
+    Step {
+        name: "library",
+        purpose: "a crate outside calls the ops, from the folder and from the package",
+        run: library::run,
     },
     Step {
         name: "doc",

@@ -9,6 +9,7 @@ mod deny;
 mod duel;
 mod exchange;
 mod levels;
+mod library;
 mod metadata;
 mod smoke;
 mod tidy;

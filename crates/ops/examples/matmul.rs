@@ -1,31 +1,29 @@
-//! A linear layer in bf16 on two threads: the weight is packed once and used for many products.
+//! The product of two matrices, plainly and with what else the product can do.
 //!
 //! ```text
 //! cargo run --release -p proofmark-ops --example matmul
 //! ```
 #![expect(clippy::print_stdout, reason = "a program of its own, which prints")]
 
-use proofmark_ops::matmul::{Activation, Options, Packed};
-use proofmark_ops::{Context, Mat, MatMut, bf16};
-
-const TOKENS: usize = 8;
-const INPUTS: usize = 256;
-const OUTPUTS: usize = 128;
+use proofmark_ops::matmul::{Activation, Options, matmul};
+use proofmark_ops::{Context, Mat, MatMut};
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
-    let context = Context::with_threads(2)?;
-    let of = |i: usize| bf16::from_f32((i % 7) as f32 / 8.0 - 0.375);
-    let weight: Vec<bf16> = (0..OUTPUTS * INPUTS).map(of).collect();
-    let bias = [bf16::from_f32(0.5); OUTPUTS];
-    let x: Vec<bf16> = (0..TOKENS * INPUTS).map(|i| of(i * 3)).collect();
+    let context = Context::serial();
+    let a = [1.0f32, 2.0, 3.0, 4.0, 5.0, 6.0];
+    let b = [1.0f32, 0.0, 0.0, 1.0, 1.0, 1.0];
+    let mut c = [0.0f32; 4];
 
-    // Stored as [outputs, inputs], as most models do: the product takes the transpose.
-    let packed = Packed::new(&context, Mat::new(&weight, OUTPUTS, INPUTS).transposed())?;
-    let layer = Options { bias: Some(&bias), activation: Activation::Silu, ..Options::default() };
-    // Sums are f32, and so may the result be.
-    let mut y = vec![0.0f32; TOKENS * OUTPUTS];
-    let x = Mat::new(&x, TOKENS, INPUTS);
-    layer.run(&context, x, &packed, MatMut::new(&mut y, TOKENS, OUTPUTS))?;
-    println!("first results: {:?}", &y[..4]);
+    // 2 x 3 by 3 x 2.
+    matmul(&context, Mat::new(&a, 2, 3), Mat::new(&b, 3, 2), MatMut::new(&mut c, 2, 2))?;
+    println!("a b = {c:?}");
+
+    // `b` stored as its transpose, with a bias and an activation.
+    let transposed = [1.0f32, 0.0, 1.0, 0.0, 1.0, 1.0];
+    let bias = [-10.0f32, 0.5];
+    let layer = Options { bias: Some(&bias), activation: Activation::Relu, ..Options::default() };
+    let right = Mat::new(&transposed, 2, 3).transposed();
+    layer.run(&context, Mat::new(&a, 2, 3), right, MatMut::new(&mut c, 2, 2))?;
+    println!("relu(a b + bias) = {c:?}");
     Ok(())
 }
