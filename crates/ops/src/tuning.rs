@@ -159,6 +159,11 @@ pub fn set(mut settings: Settings) -> Result<(), TuningError> {
     TUNED.set(settings).map_err(|_| TuningError::Again)
 }
 
+/// Whether any built-in value was replaced.
+pub(crate) fn is_set() -> bool {
+    TUNED.get().is_some()
+}
+
 /// The tuned blocks of products.
 pub(crate) fn blocks() -> Option<Blocks> {
     TUNED.get()?.blocks

@@ -52,6 +52,9 @@ pub static ENTRY: Entry = Entry {
 /// # Errors
 /// If the lengths differ.
 pub fn dot<T: Stored>(context: &Context, x: &[T], y: &[T]) -> Result<f32, Error> {
+    if let Some(isa) = Context::short(x.len()).filter(|_| x.len() == y.len()) {
+        return Ok(kernels::of_rows(isa, x, y));
+    }
     let mut z = [0.0f32];
     rows(context, x, y, &mut z)?;
     Ok(z[0])

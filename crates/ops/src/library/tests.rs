@@ -2,6 +2,7 @@
 
 use super::{Context, Error, Mat, MatMut};
 use crate::matmul::{Activation, Options, Packed, matmul};
+use crate::rms_norm::Variant;
 use crate::softmax::softmax;
 use proofmark_tensor::bf16;
 
@@ -94,4 +95,26 @@ fn batches_stand_below_each_other_and_may_share_the_right_operand() {
     let column = Mat::new(&b[..2], 2, 1);
     shared.run(&context, Mat::new(&a, 2, 2), column, MatMut::new(&mut c, 2, 1)).unwrap();
     assert_eq!(c, [21.0, 43.0]);
+}
+
+#[test]
+fn a_short_row_needs_no_plan_and_gives_the_same_bits() {
+    let context = Context::serial();
+    for length in [0, 1, 15, 16, 17, 100, 1024, 4096, 4097] {
+        let x: Vec<f32> = (0..2 * length).map(|i| (i as f32 * 0.37).sin()).collect();
+        let (one, w) = x.split_at(length);
+        let mut planned = [0.0f32];
+        crate::dot::rows(&context, one, w, &mut planned).unwrap();
+        let short = crate::dot::dot(&context, one, w).unwrap();
+        assert_eq!(short.to_bits(), planned[0].to_bits(), "dot of {length}");
+        let gemma = crate::rms_norm::Options { variant: Variant::Gemma, ..Default::default() };
+        let (mut short, mut planned) = (vec![0.0f32; length], vec![0.0f32; 2 * length]);
+        gemma.run(&context, one, w, &mut short[..]).unwrap();
+        let (x, y) = (Mat::new(&x, 2, length), MatMut::new(&mut planned, 2, length));
+        gemma.run(&context, x, w, y).unwrap();
+        assert_eq!(short, planned[..length], "rms_norm of {length}");
+    }
+    assert!(crate::dot::dot(&context, &[1.0f32; 3], &[1.0; 2]).is_err());
+    let gemma = crate::rms_norm::Options { eps: 2.0, ..Default::default() };
+    assert!(gemma.run(&context, &[1.0f32; 2], &[1.0; 2], &mut [0.0; 2]).is_err());
 }

@@ -35,7 +35,7 @@ pub(crate) mod oracle;
 #[cfg(test)]
 mod tests;
 
-use crate::blocks::row::RowKernel;
+use crate::blocks::row::{Rms, RowKernel};
 use crate::blocks::stored::Stored;
 use crate::library::{Context, Error, Given, Mat, MatMut, Request};
 use definition::RmsNorm;
@@ -125,6 +125,14 @@ impl Options {
         y: impl Into<MatMut<'a, T>>,
     ) -> Result<(), Error> {
         let (x, y) = (x.into(), y.into());
+        let is_row = x.rows == 1 && y.rows == 1 && (x.cols, x.cols) == (w.len(), y.cols);
+        let is_plain = is_row && (x.data.len(), y.data.len()) == (x.cols, x.cols);
+        let is_valid = is_plain && !x.is_transposed && (0.0..=1.0).contains(&self.eps);
+        if let Some(isa) = Context::short(x.cols).filter(|_| is_valid) {
+            let one = if self.variant == Variant::Gemma { 1.0 } else { 0.0 };
+            kernels::one_row(isa, Rms { eps: self.eps as f32, one }, x.data, w, y.data);
+            return Ok(());
+        }
         let request = Request::rows(&ENTRY, T::DTYPE, (x.rows, x.cols));
         let request = request.attr("eps", Given::Real(self.eps));
         let request = request.attr("variant", self.variant.given());

@@ -6,4 +6,4 @@ mod simd;
 
 pub(super) use parallel::PARALLEL;
 pub(super) use scalar::SCALAR;
-pub(super) use simd::SIMD;
+pub(super) use simd::{SIMD, of_rows};

@@ -24,7 +24,7 @@ fn run<T: Stored>(call: &mut Call<'_>) -> Result<(), KernelError> {
 }
 
 /// The product of two rows on one path.
-pub(super) fn of_rows<T: Stored>(isa: Isa, x: &[T], y: &[T]) -> f32 {
+pub(in super::super) fn of_rows<T: Stored>(isa: Isa, x: &[T], y: &[T]) -> f32 {
     dispatch(isa, Product(x, y))
 }
 
