@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use crate::{Failure, metadata};
+use crate::{Failure, circles, metadata};
 
 /// For each crate, the crates it may import; a crate that is not here has no place yet.
 const ALLOWED: &[(&str, &[&str])] = &[
@@ -61,7 +61,8 @@ struct Arrow {
     is_for_tests: bool,
 }
 
-/// Reads the workspace and fails on any arrow that the tables do not allow.
+/// Reads the workspace and fails on any arrow that the tables do not allow, and on any circle of
+/// files.
 pub(crate) fn run(root: &Path) -> Result<(), Failure> {
     let workspace = metadata::read(root, &["--no-deps"])?;
     let packages = metadata::array(&workspace, "packages");
@@ -75,6 +76,7 @@ pub(crate) fn run(root: &Path) -> Result<(), Failure> {
     if has_op_folders(root) {
         complaints.extend(missing(&arrows));
     }
+    complaints.extend(circles::check(root)?);
     for complaint in &complaints {
         println!("{complaint}");
     }
@@ -82,7 +84,7 @@ pub(crate) fn run(root: &Path) -> Result<(), Failure> {
         println!("{} crates, {} arrows, all allowed", crates.len(), arrows.len());
         return Ok(());
     }
-    println!("hint: the allowed arrows are the tables in xtask/src/arrows.rs");
+    println!("hint: the allowed arrows are the tables in xtask/src/arrows.rs and circles.rs");
     Err(format!("arrows: {} broken", complaints.len()))
 }
 

@@ -31,7 +31,7 @@ const STEPS: &[Step] = &[
     },
     Step {
         name: "arrows",
-        purpose: "no forbidden dependency between crates",
+        purpose: "no forbidden dependency between crates, no circle of files",
         run: |root, _| arrows::run(root),
     },
     Step {

@@ -5,9 +5,11 @@
 
 mod arrows;
 mod check;
+mod circles;
 mod deny;
 mod duel;
 mod exchange;
+mod imports;
 mod levels;
 mod library;
 mod metadata;
@@ -27,7 +29,8 @@ commands:
   check --list        list the steps
   long                what is too long for CI: every proof at every cap, all inputs of functions
   levels              fail if the release program leaves code of a level outside it; part of long
-  arrows              fail on a dependency between crates that the table does not allow
+  arrows              fail on a dependency between crates that the table does not allow, or a
+                      circle of files
   tidy                fail on a broken house rule (sizes, names, headers, unsafe, dead files)
   deny                fail on a licence, crate or source that deny.toml does not allow
   tour                type the first five minutes and record them in the docs

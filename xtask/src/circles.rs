@@ -1,0 +1,114 @@
+//! The order of files within a crate: no circle of files.
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::path::Path;
+
+use crate::Failure;
+use crate::imports::{Module, Sources};
+
+/// The crates whose files form no circle.
+const ACYCLIC: &[&str] = &["schema", "stats"];
+
+/// For every file of a crate, those that it imports.
+type Imports = BTreeMap<Module, BTreeSet<Module>>;
+
+/// What is wrong with the order of files, a line each.
+pub(crate) fn check(root: &Path) -> Result<Vec<String>, Failure> {
+    let mut complaints = Vec::new();
+    for name in ACYCLIC {
+        let sources = Sources::read(root, &format!("crates/{name}/src"))?;
+        let imports = sources.imports();
+        let told = circles(&imports).into_iter().map(|circle| {
+            let files: Vec<&str> = circle.iter().map(|module| sources.path(module)).collect();
+            format!("circle of files: {} -> {}", files.join(" -> "), files[0])
+        });
+        complaints.extend(told);
+    }
+    Ok(complaints)
+}
+
+/// The shortest circle through each file that is in one, and in none that was found before.
+fn circles(imports: &Imports) -> Vec<Vec<Module>> {
+    let mut circles: Vec<Vec<Module>> = Vec::new();
+    for start in imports.keys() {
+        if !circles.iter().flatten().any(|known| known == start) {
+            circles.extend(circle_through(imports, start));
+        }
+    }
+    circles
+}
+
+/// The fewest files that lead from a file back to it.
+fn circle_through(imports: &Imports, start: &Module) -> Option<Vec<Module>> {
+    let mut came_from: BTreeMap<&Module, &Module> = BTreeMap::new();
+    let mut waiting = VecDeque::from([start]);
+    while let Some(at) = waiting.pop_front() {
+        for next in &imports[at] {
+            if came_from.contains_key(next) {
+                continue;
+            }
+            came_from.insert(next, at);
+            if next == start {
+                let back =
+                    std::iter::successors(Some(at), |at| (*at != start).then(|| came_from[at]));
+                let mut circle: Vec<Module> = back.cloned().collect();
+                circle.reverse();
+                return Some(circle);
+            }
+            waiting.push_back(next);
+        }
+    }
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A crate whose files `a`, `b`, … import as in `a -> b`.
+    fn crate_of(arrows: &[&str]) -> Imports {
+        let mut imports = Imports::new();
+        for arrow in arrows {
+            let (from, to) = arrow.split_once(" -> ").unwrap();
+            let module = |name: &str| -> Module { name.split("::").map(str::to_owned).collect() };
+            imports.entry(module(to)).or_default();
+            imports.entry(module(from)).or_default().insert(module(to));
+        }
+        imports
+    }
+
+    #[test]
+    fn files_in_order_have_no_circle() {
+        let imports = crate_of(&["a -> b", "a -> c", "b -> c", "c -> d::e"]);
+        assert_eq!(circles(&imports), Vec::<Vec<Module>>::new());
+    }
+
+    #[test]
+    fn a_planted_circle_is_found_by_its_shortest_way() {
+        let imports = crate_of(&["a -> b", "b -> c", "c -> d", "d -> a", "c -> a", "x -> a"]);
+        let found: Vec<String> =
+            circles(&imports).iter().map(|all| all.concat().concat()).collect();
+        assert_eq!(found, ["abc", "dabc"]);
+    }
+
+    #[test]
+    fn two_circles_are_told_apart() {
+        let imports = crate_of(&["a -> b", "b -> a", "a -> x", "x -> y", "y -> x"]);
+        assert_eq!(circles(&imports).len(), 2);
+    }
+
+    #[test]
+    fn a_circle_that_is_planted_in_source_is_found() {
+        let files = [
+            ("src/lib.rs", "mod bench; mod compare;"),
+            ("src/bench.rs", "use crate::compare::BUDGET; pub fn record() {}"),
+            ("src/compare.rs", "pub const BUDGET: u8 = 1; fn f() { crate::bench::record() }"),
+        ];
+        let text = |path: &str| {
+            files.iter().find(|(name, _)| *name == path).map(|(_, text)| (*text).to_owned())
+        };
+        let sources = Sources::from_texts("src", text).unwrap();
+        let found = circles(&sources.imports());
+        assert_eq!(found, [[["bench"], ["compare"]]]);
+    }
+}
