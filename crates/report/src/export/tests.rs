@@ -2,7 +2,10 @@
 
 use super::*;
 use crate::fixture;
+use proofmark_analyze::Samples;
+use proofmark_schema::machine::MachineFacts;
 use proofmark_schema::race::Slice;
+use proofmark_schema::record::Record;
 use serde_json::Value;
 
 pub(crate) fn machine() -> MachineFacts {

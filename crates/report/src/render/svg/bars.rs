@@ -1,7 +1,7 @@
 //! Bars to the right, one a point.
 
+use super::frame::{COLOURS, TOP, WIDTH, hover};
 use super::scale::{Scale, tick_text};
-use super::{COLOURS, TOP, WIDTH, hover};
 use crate::Plot;
 use crate::plain::{markup, quantity};
 use std::fmt::Write as _;

@@ -1,7 +1,7 @@
 //! Plots over two axes: lines, points, and points under limits.
 
+use super::frame::{COLOURS, TOP, WIDTH, hover, shape};
 use super::scale::{Scale, tick_text};
-use super::{COLOURS, TOP, WIDTH, hover, shape};
 use crate::plain::markup;
 use crate::plot::distinct;
 use crate::{Plot, PlotKind, Point, Series};

@@ -1,7 +1,7 @@
 //! Maps: a cell for each pair of sizes, coloured by a value that is written in it too.
 
+use super::frame::{TOP, WIDTH, hover};
 use super::scale::tick_text;
-use super::{TOP, WIDTH, hover};
 use crate::plain::{markup, quantity};
 use crate::plot::distinct;
 use crate::{Plot, Point, Series};

@@ -2,12 +2,14 @@
 
 mod bars;
 mod cross;
+mod frame;
 mod heat;
 mod scale;
 
 use super::{Renderer, Style};
-use crate::plain::{markup, quantity};
-use crate::{Document, Plot, PlotKind, Point, Series};
+use crate::plain::markup;
+use crate::{Document, Plot, PlotKind, Series};
+use frame::{COLOURS, WIDTH, shape};
 use std::fmt::Write as _;
 
 pub(super) const RENDERER: Renderer =
@@ -21,16 +23,8 @@ pub(super) const SHAPES: &str = "<defs>\
     <path id=\"m2\" d=\"M0-4L4 3H-4z\"/><path id=\"m3\" d=\"M0-4.5L4.5 0L0 4.5L-4.5 0z\"/>\
     </defs>";
 
-/// Width of every plot.
-const WIDTH: f64 = 720.0;
 /// Height of one entry of a legend.
 const LEGEND_LINE: f64 = 18.0;
-/// Where the drawing begins below the title.
-const TOP: f64 = 34.0;
-/// Colours and shapes.
-const COLOURS: usize = 8;
-const MARKS: usize = 4;
-
 fn render(document: &Document, _style: &Style) -> String {
     let plots: Vec<(f64, String)> = document.plots().map(body).collect();
     let height: f64 = plots.iter().map(|(height, _)| height + 12.0).sum::<f64>().max(60.0);
@@ -103,34 +97,10 @@ fn legend(plot: &Plot, top: f64, out: &mut String) -> f64 {
     top + named.len().div_ceil(columns) as f64 * LEGEND_LINE + 6.0
 }
 
-fn shape(index: usize) -> usize {
-    (index + index / COLOURS) % MARKS
-}
-
-/// What a point says when it is pointed at.
-fn hover(plot: &Plot, series: &Series, point: &Point) -> String {
-    let mut text = series.name.clone();
-    if !point.label.is_empty() {
-        let _ = write!(text, "{}{}", if text.is_empty() { "" } else { ", " }, point.label);
-    }
-    if plot.kind != PlotKind::Bars {
-        let _ = write!(text, ": {} {}", plot.x.name, quantity(point.x, &plot.x.unit));
-    }
-    let _ = write!(text, ", {} {}", plot.y.name, quantity(point.y, &plot.y.unit));
-    if let (Some(low), Some(high)) = (point.low, point.high) {
-        let (low, high) = (quantity(low, &plot.y.unit), quantity(high, &plot.y.unit));
-        let _ = write!(text, " [{low} to {high}]");
-    }
-    if let (Some(value), Some(axis)) = (point.value, &plot.value) {
-        let _ = write!(text, ", {} {}", axis.name, quantity(value, &axis.unit));
-    }
-    markup(&text)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::PlotAxis;
+    use crate::{PlotAxis, Point};
     use serde_json::Value;
 
     fn sample(kind: PlotKind) -> Plot {

@@ -1,9 +1,11 @@
 //! Tests of the whole report on made-up runs.
 
+use super::reported::{KEPT, thinned};
 use super::*;
 use crate::fixture::{compared, first, refused};
 use crate::render::{RENDERERS, Style, find};
 use proofmark_schema::ContenderId;
+use proofmark_schema::record::Record;
 
 /// Two contenders on four sizes of two axes, a refusal, and slices.
 fn sample() -> ReportedRun {

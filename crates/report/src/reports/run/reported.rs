@@ -1,0 +1,82 @@
+//! A run as the parts of its report see it.
+
+use crate::document::Samples;
+use crate::plain::time;
+use proofmark_schema::finding::Finding;
+use proofmark_schema::machine::MachineFacts;
+use proofmark_schema::plan::Absence;
+use proofmark_schema::record::Record;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+/// Slices of a record that a document keeps: enough for a picture, few enough for a page.
+pub(super) const KEPT: usize = 48;
+
+/// A run as it is reported, wherever it came from.
+#[derive(Clone, Debug, Default)]
+pub struct ReportedRun {
+    /// What it is called.
+    pub name: String,
+    /// Its records.
+    pub records: Vec<Record>,
+    /// What they say.
+    pub findings: Vec<Finding>,
+    /// The contenders that could not enter.
+    pub absent: Vec<Absence>,
+    /// Where it ran, if that is known.
+    pub machine: Option<MachineFacts>,
+    /// What else is known of how it came about.
+    pub facts: Vec<(&'static str, String)>,
+    /// Nanoseconds of a call for each slice, trial by trial, of each item and arm.
+    pub slices: BTreeMap<(u64, u32), Vec<Vec<f64>>>,
+}
+
+impl ReportedRun {
+    fn trials(&self, record: &Record) -> Option<&Vec<Vec<f64>>> {
+        let arm = record.judged.performance()?.slices.arm;
+        self.slices.get(&(record.item, arm)).filter(|trials| !trials.is_empty())
+    }
+
+    /// The slices behind a record's time, thinned out.
+    pub(super) fn samples(&self, record: &Record) -> Option<Arc<Samples>> {
+        let trials = self.trials(record)?;
+        let wall = record.judged.performance()?.wall_ns;
+        let measured = trials.iter().map(Vec::len).sum();
+        let each = (KEPT / trials.len()).max(2);
+        Some(Arc::new(Samples {
+            name: format!("{} on {}: {}", record.contender, record.case, time(&wall)),
+            measured,
+            trials: trials.iter().take(KEPT / 2).map(|trial| thinned(trial, each)).collect(),
+            interval: [wall.low, wall.estimate, wall.high],
+        }))
+    }
+
+    /// How far the middle half of a record's slices spreads, over their median.
+    pub(super) fn spread(&self, record: &Record) -> Option<f64> {
+        let mut all: Vec<f64> = self.trials(record)?.iter().flatten().copied().collect();
+        all.sort_by(f64::total_cmp);
+        let quartile = |share: f64| all[((all.len() - 1) as f64 * share) as usize];
+        (all.len() >= 8).then(|| (quartile(0.75) - quartile(0.25)) / quartile(0.5))
+    }
+}
+
+/// At most `most` of the values, in their order, the least and the greatest among them.
+pub(super) fn thinned(values: &[f64], most: usize) -> Vec<f64> {
+    if values.len() <= most {
+        return values.to_vec();
+    }
+    let end = |pick: fn(f64, f64) -> bool| {
+        (1..values.len()).fold(0, |at, i| if pick(values[i], values[at]) { i } else { at })
+    };
+    let mut kept: Vec<usize> =
+        (0..most - 2).map(|i| i * values.len() / (most - 2).max(1)).collect();
+    kept.extend([end(|a, b| a < b), end(|a, b| a > b)]);
+    kept.sort_unstable();
+    kept.dedup();
+    kept.into_iter().map(|i| values[i]).collect()
+}
+
+/// `matmul f32, 2 threads`.
+pub(super) fn group_name(group: &proofmark_analyze::Group<'_>) -> String {
+    format!("{} {}, {}", group.op, group.dtype, crate::plain::threads(group.threads))
+}
