@@ -6,7 +6,7 @@
 //! is not accused. The field is raced again with new inputs in every call, and those times are
 //! published.
 
-use crate::summary::counting;
+use crate::counting::counting;
 use proofmark_schema::race::{Audit, Race, SeenFaster, Slice};
 use proofmark_stats::median;
 

@@ -1,8 +1,9 @@
 //! The overhead of a slice: a worker's slices against a bare loop in the same worker.
 
-use crate::race::{FaultKind, RaceFault, last_processor, run};
+use crate::fault::{FaultKind, RaceFault};
+use crate::race::run;
 use crate::rules::RaceRules;
-use crate::stable::{Heat, Stable, Turn};
+use crate::stable::{Heat, Stable, Turn, last_processor};
 use proofmark_arena::{Batch, Change, Inputs, Ran};
 use proofmark_gate::{Entrant, Proven, Seat};
 use proofmark_schema::race::{CallInputs, Race, Trial};

@@ -1,6 +1,6 @@
 //! What an arm claims, against what the supervisor and the kernel saw of it.
 
-use crate::race::{FaultKind, RaceFault};
+use crate::fault::{FaultKind, RaceFault};
 use proofmark_arena::Ran;
 use proofmark_schema::race::{Race, Slice};
 

@@ -3,6 +3,7 @@
 use crate::audit::{self, seen_faster};
 use crate::claims::{Conduct, Homes, account, believable};
 use crate::clock::Clock;
+use crate::fault::RaceFault;
 use crate::order::drawn;
 use crate::pace::{MOST_CALLS, Pace};
 use crate::quiet::await_quiet;
@@ -15,33 +16,6 @@ use proofmark_gate::Proven;
 use proofmark_schema::race::{Audit, CallInputs, Race, SeenFaster, Slice, Trial};
 use proofmark_schema::{Case, ContenderId};
 use proofmark_stats::Stream;
-
-/// What an arm did when it failed while it was measured.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum FaultKind {
-    /// It died, hung, or could not be started.
-    Died,
-    /// A timed output was wrong, or something was written beside it.
-    Wrong,
-    /// Its clock does not measure its work.
-    Lied,
-    /// The kernel charged processor time that no arm claims, and the machine may be the cause.
-    Undecided,
-}
-
-/// An arm that failed while it was measured: it died, hung, or its timed output was wrong.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{contender} failed while it was measured: {reason}")]
-pub struct RaceFault {
-    /// Which arm.
-    pub arm: usize,
-    /// The contender's name.
-    pub contender: String,
-    /// What it did.
-    pub kind: FaultKind,
-    /// What happened.
-    pub reason: String,
-}
 
 /// Races proven contenders on the case they share; arm 0 is the one the others are compared with.
 /// Arms may have different numbers of threads: the race then tells the greatest.
@@ -76,13 +50,6 @@ pub(crate) fn race_until(
     let threads = field.iter().map(Proven::threads).max().unwrap_or(1);
     let mut workers = Workers::new(field, rules.memory);
     run(&mut workers, first.case(), &arms, threads, rules, is_over)
-}
-
-/// The last processor this process may run on.
-pub fn last_processor() -> usize {
-    let allowed = rustix::thread::sched_getaffinity(None).ok();
-    let is_allowed = |cpu: &usize| allowed.as_ref().is_some_and(|set| set.is_set(*cpu));
-    (0..rustix::thread::CpuSet::MAX_CPU).rev().find(is_allowed).unwrap_or(0)
 }
 
 pub(crate) fn run(

@@ -1,7 +1,7 @@
 //! Rulers between blocks: read for a small share of the time, and what they say afterwards.
 
+use crate::counting::counting;
 use crate::stable::Heat;
-use crate::summary::counting;
 use proofmark_schema::conditions::{Conditions, Reading, Rejected, Ruler, RulerStability};
 use proofmark_schema::quantity::Interval;
 use proofmark_schema::race::Race;
@@ -10,10 +10,6 @@ use std::collections::BTreeSet;
 
 /// Share of the slices' time that readings may take.
 const SHARE: f64 = 0.03;
-/// How far the first ruler may be off its trial's median, as a share, for the block to count.
-const OFF: f64 = 0.20;
-/// Readings that a trial must have to have a median worth the name.
-const LEAST_READINGS: usize = 3;
 /// How much slower the first ruler must become for the processor to be called throttled.
 const THROTTLED: f64 = 1.03;
 /// Confidence of what is said about rulers.
@@ -42,19 +38,6 @@ impl Watch {
         let read = Ruler::ALL.into_iter().zip(times.wall_ns).filter(|(_, wall_ns)| *wall_ns > 0);
         race.readings.extend(read.map(|(ruler, wall_ns)| Reading { trial, block, ruler, wall_ns }));
     }
-}
-
-/// Blocks of a trial before which the first ruler was far off the trial's median: something held
-/// the processor back, whichever arm came next.
-pub(crate) fn off_blocks(race: &Race, trial: u32) -> Vec<u32> {
-    let of_trial = |reading: &&Reading| reading.trial == trial && reading.ruler == Ruler::Chain;
-    let readings: Vec<&Reading> = race.readings.iter().filter(of_trial).collect();
-    let times: Vec<f64> = readings.iter().map(|reading| reading.wall_ns as f64).collect();
-    let Some(middle) = median(&times).filter(|_| times.len() >= LEAST_READINGS) else {
-        return Vec::new();
-    };
-    let is_off = |time: f64| (time / middle - 1.0).abs() > OFF;
-    readings.iter().zip(&times).filter(|(_, time)| is_off(**time)).map(|(r, _)| r.block).collect()
 }
 
 /// How steady each ruler was over the race; a ruler that was never read is left out.

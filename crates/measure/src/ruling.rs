@@ -1,8 +1,9 @@
 //! Races that decide: trials until a scheduled look can tell, with the error rate spent over looks.
 
 use crate::clock::Clock;
+use crate::fault::RaceFault;
 use crate::quiet::await_quiet;
-use crate::race::{RaceFault, race_until};
+use crate::race::race_until;
 use crate::rules::RaceRules;
 use crate::summary::{comparison, trial_values};
 use proofmark_gate::Proven;

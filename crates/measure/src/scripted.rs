@@ -2,10 +2,12 @@
 
 use crate::claims::homecoming;
 use crate::clock::Clock;
-use crate::race::{FaultKind, RaceFault, is_enough, run};
+use crate::counting::counting;
+use crate::fault::{FaultKind, RaceFault};
+use crate::race::{is_enough, run};
 use crate::rules::RaceRules;
 use crate::stable::{Heat, Stable, Turn};
-use crate::summary::{compare, counting, time_of_call};
+use crate::summary::{compare, time_of_call};
 use proofmark_arena::Ran;
 use proofmark_schema::race::{CallInputs, Race, Trial, Verdict};
 use proofmark_schema::{Case, ContenderId, DType, Isa};

@@ -1,10 +1,12 @@
 //! Rulers on virtual time: what they may cost, what they find, what they leave alone.
 
-use crate::race::{RaceFault, run};
-use crate::ruler::{conditions, off_blocks};
+use crate::counting::{counting, off_blocks};
+use crate::fault::RaceFault;
+use crate::race::run;
+use crate::ruler::conditions;
 use crate::rules::RaceRules;
 use crate::stable::{Heat, Stable, Turn};
-use crate::summary::{compare, counting};
+use crate::summary::compare;
 use proofmark_arena::{Ran, RulerTimes};
 use proofmark_schema::conditions::Ruler;
 use proofmark_schema::race::{CallInputs, Race, Trial};

@@ -2,7 +2,7 @@
 
 use crate::cache::{Seen, rotate_bytes};
 use crate::claims::homecoming;
-use crate::race::{FaultKind, RaceFault, last_processor};
+use crate::fault::{FaultKind, RaceFault};
 use proofmark_arena::{Batch, Change, Fault, Inputs, Ran, Ruler, RulerTimes};
 use proofmark_gate::{Entrant, Proven, Revealed, Seat, Unverified};
 use proofmark_schema::memory::{CacheState, PageState};
@@ -248,6 +248,13 @@ impl Heat for Entrants<'_, '_, '_> {
         }
         times
     }
+}
+
+/// The last processor this process may run on.
+pub fn last_processor() -> usize {
+    let allowed = rustix::thread::sched_getaffinity(None).ok();
+    let is_allowed = |cpu: &usize| allowed.as_ref().is_some_and(|set| set.is_set(*cpu));
+    (0..rustix::thread::CpuSet::MAX_CPU).rev().find(is_allowed).unwrap_or(0)
 }
 
 /// The processor that an arm is kept on. Arms of one thread share one processor, so that all of
