@@ -1,7 +1,8 @@
 //! Certificates: a contender that passed every case of an op's portfolio for an element type.
 
-use crate::examiner::{Examiner, Rules};
+use crate::examiner::Examiner;
 use crate::proven::Proven;
+use crate::rules::Rules;
 use proofmark_arena::Arena;
 use proofmark_contract::Op;
 use proofmark_schema::proof::{Proof, Refusal};

@@ -1,8 +1,8 @@
 //! The comparison: one dimensionless error for every op, element type and length.
 
 use proofmark_contract::Truth;
-use proofmark_schema::DType;
 use proofmark_schema::proof::Errors;
+use proofmark_schema::{DType, ErrorContract, Underflow};
 use proofmark_tensor::round_to;
 
 /// What errors are measured in, as a contract has it.
@@ -15,6 +15,19 @@ pub struct Measure {
     pub floor: f64,
     /// Whether the scale includes what contracts that promise less are forgiven.
     pub forgives: bool,
+}
+
+/// What the error of a contender with this contract is measured in, and what it may lose near
+/// zero. A flushed step is at most the least normal number, and at most so much larger in the
+/// result: a norm of small numbers divides by the root of its `eps`.
+pub fn measure(contract: &ErrorContract) -> Measure {
+    const AMPLIFIED: f64 = 4096.0;
+    let floor = match contract.underflow {
+        Underflow::Gradual => 0.0,
+        Underflow::Flushed => AMPLIFIED * f64::from(f32::MIN_POSITIVE),
+    };
+    let forgives = contract.cancels || contract.rounds_inside;
+    Measure { unit: contract.accumulate.unit(), floor, forgives }
 }
 
 /// How an output compares with the truth.
@@ -376,5 +389,13 @@ mod tests {
         let truth = Truth { scale, value: wants, ..Truth::default() };
         let score = score(DType::F32, PLAIN, &truth, &got, 16);
         assert!(score.errors.bias < -6.0, "{:?}", score.errors);
+    }
+
+    #[test]
+    fn only_contracts_that_promise_less_are_forgiven_anything() {
+        let plain = ErrorContract::default();
+        assert!(!measure(&plain).forgives);
+        assert!(measure(&ErrorContract { cancels: true, ..plain }).forgives);
+        assert!(measure(&ErrorContract { rounds_inside: true, ..plain }).forgives);
     }
 }

@@ -1,8 +1,7 @@
 //! Workers that hold a proven contender and the inputs of a trial, and the checks of what their
 //! timed calls leave.
 
-use crate::compare::score;
-use crate::examiner::measure;
+use crate::compare::{measure, score};
 use crate::proven::Proven;
 use crate::revealed::{Revealed, State};
 use crate::sampling;

@@ -1,6 +1,6 @@
 //! What an examination takes, before it is made: counted from the lists that the stages walk.
 
-use crate::examiner::Rules;
+use crate::rules::Rules;
 use crate::sampling;
 use crate::stages::{Outline, memory, reproducible, special, structured, trust};
 use proofmark_contract::{Op, Operand, Role, check_case};

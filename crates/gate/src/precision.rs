@@ -1,7 +1,7 @@
 //! Precision-class inference: what a wrong kernel's errors look like.
 
 use crate::compare::score;
-use crate::examiner::Examination;
+use crate::examination::Examination;
 use crate::subject::Outputs;
 use proofmark_contract::Values;
 use proofmark_schema::DType;

@@ -1,45 +1,20 @@
 //! Proven contenders: the only ones that may be measured.
 
-use crate::entrant::Entrant;
 use crate::revealed::Revealed;
 use crate::subject::values;
-use proofmark_arena::{Arena, Fault, FixedLayout, OperandPlan, Ruler, Spawn};
-use proofmark_contract::{Op, Perturbation, Role, Signature, check_case};
+use proofmark_arena::{Arena, Fault, Ruler};
+use proofmark_contract::{Op, Role, Signature, check_case};
 use proofmark_schema::proof::Proof;
-use proofmark_schema::race::Trial;
-use proofmark_schema::{Cache, Case, ContenderId, Memory, Pages, Receipt};
-use proofmark_tensor::Placement;
+use proofmark_schema::{Case, ContenderId, Receipt};
 
 /// A contender that passed the gate on a case. Only the gate can make one.
 pub struct Proven<'a> {
-    arena: &'a Arena,
+    pub(crate) arena: &'a Arena,
     pub(crate) op: &'a dyn Op,
     pub(crate) signature: Signature,
     proof: Proof,
     receipt: Receipt,
 }
-
-/// Where and in what state of memory an entrant runs.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Seat {
-    /// The processor it is kept on, if on one.
-    pub cpu: Option<usize>,
-    /// What its caches are to hold and what pages its operands are to lie on.
-    pub memory: Memory,
-    /// Bytes that sets of operands must exceed together, where calls walk over them.
-    pub rotate_bytes: u64,
-    /// How often a second of its processor time it notes where it is, for a profile; none: never.
-    pub sampled_hertz: Option<u64>,
-    /// It races with others: its inputs change between calls, and it is stopped while it is not
-    /// its turn.
-    pub races: bool,
-    /// Weights change too: no arm of the race has packed them.
-    pub changes_weights: bool,
-}
-
-/// Greatest number of sets of operands. A case so small that it needs more sets stays in the
-/// caches.
-const MOST_SETS: u64 = 4096;
 
 impl<'a> Proven<'a> {
     pub(crate) fn new(
@@ -109,95 +84,5 @@ impl<'a> Proven<'a> {
         let filling = portfolio.zero_mean.first().expect("a portfolio has zero-mean fills");
         let inputs = values(self.op, self.case(), &self.signature, filling, seed);
         Revealed::new(seed, inputs)
-    }
-
-    /// Starts a fresh worker with the trial's layout, loads the contender, then reveals the
-    /// inputs, packs weights and poisons the outputs. Beside another entrant on the same case it
-    /// works in the other's operands.
-    ///
-    /// # Errors
-    /// If the worker cannot be started or dies, or the op has no weights that could be cold.
-    ///
-    /// # Panics
-    /// If the other entrant is on another case.
-    pub fn enter<'p>(
-        &'p self,
-        trial: &Trial,
-        revealed: &'p Revealed,
-        seat: &Seat,
-        beside: Option<&Entrant<'p>>,
-    ) -> Result<Entrant<'p>, Fault> {
-        let Seat { cpu, memory, rotate_bytes, sampled_hertz, races, changes_weights } = *seat;
-        if memory.cache == Cache::WeightsCold && !self.has_weights() {
-            let op = self.op.name();
-            let reason = format!("no operand of `{op}` is a weight: ask for another cache state");
-            return Err(Fault::Unsupported(reason));
-        }
-        let sets = match memory.cache {
-            Cache::Rotate => rotate_bytes / self.operand_bytes().max(1) + 1,
-            _ => 1,
-        };
-        let least = if memory.cache == Cache::Rotate { 2 } else { 1 };
-        let sets = sets.clamp(least, MOST_SETS) as usize;
-        // One layout for all arms of a trial: where each worker drew its own, the same code
-        // differed from itself by several per cent for the life of the process.
-        let layout = Some(FixedLayout { mapping_pad: trial.mapping_pad });
-        let environment_pad = trial.environment_pad as usize;
-        let proof = &self.proof;
-        let operations = self.op.work(&proof.case).flops;
-        let spawn = Spawn { environment_pad, cpu, layout, sampled_hertz, operations };
-        let mut worker = self.arena.spawn_for(&proof.contender, &spawn)?;
-        let pad = trial.heap_pad as usize;
-        let loaded = worker.load(&proof.contender, &proof.case, proof.threads, pad)?;
-        worker.reset_peak();
-        let before_bytes = worker.resident_bytes();
-        if let Some(other) = beside {
-            assert_eq!(other.proven.case(), self.case(), "entrants share operands of one case");
-            worker.attach_same(&other.worker, memory.cache)?;
-        } else {
-            let shift = trial.operand_shift as usize;
-            let mut plans = self.plans(Placement::Shifted(shift), sets, memory.pages);
-            let perturbation = Perturbation::of(&self.signature, changes_weights);
-            for (i, plan) in plans.iter_mut().enumerate() {
-                plan.changes = races && perturbation.changes(i);
-            }
-            worker.attach_for(&plans, memory.cache)?;
-        }
-        let mut entrant = Entrant {
-            proven: self,
-            revealed,
-            worker,
-            before_bytes,
-            memory,
-            sets,
-            settles: loaded.settles,
-            calls: 0,
-            left: Vec::new(),
-        };
-        if beside.is_none() {
-            (0..sets).for_each(|set| entrant.write(set));
-        }
-        entrant.poison_outputs(proof.seed | 1);
-        if loaded.prepared_bytes > 0 {
-            entrant.worker.prepare()?;
-        }
-        if races {
-            entrant.worker.hold()?;
-        }
-        Ok(entrant)
-    }
-
-    fn plans(&self, placement: Placement, sets: usize, pages: Pages) -> Vec<OperandPlan> {
-        let plan = |operand: &proofmark_contract::Operand| OperandPlan {
-            name: operand.name.to_owned(),
-            dtype: operand.dtype,
-            layout: operand.layout(),
-            placement,
-            writable: operand.role.is_written(),
-            sets,
-            pages,
-            changes: false,
-        };
-        self.signature.operands().iter().map(plan).collect()
     }
 }

@@ -1,8 +1,8 @@
 //! The gate's own proof: wrong kernels must be refused, right ones must not.
 
 use crate::certificate::certify;
-use crate::examiner::Rules;
 use crate::other_gates::OTHER_GATES;
+use crate::rules::Rules;
 use crate::subject::{Subject, values};
 use proofmark_arena::{Arena, Fault};
 use proofmark_contract::{Entry, Op, Want, check_case};

@@ -1,6 +1,6 @@
 //! Stage C: inputs on which every right kernel is exact, tolerance 0.
 
-use crate::examiner::Examination;
+use crate::examination::Examination;
 use proofmark_schema::Outcome;
 use proofmark_schema::proof::Refusal;
 

@@ -1,6 +1,6 @@
 //! Stage H: metamorphic laws of the op.
 
-use crate::examiner::Examination;
+use crate::examination::Examination;
 use crate::subject::round_values;
 use proofmark_contract::{Observed, Values};
 use proofmark_schema::Outcome;

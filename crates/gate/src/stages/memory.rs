@@ -2,7 +2,7 @@
 //! find in memory what the call before them left.
 
 use super::Outline;
-use crate::examiner::Examination;
+use crate::examination::Examination;
 use crate::subject::Setup;
 use proofmark_contract::Role;
 use proofmark_schema::proof::Refusal;

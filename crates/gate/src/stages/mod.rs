@@ -3,6 +3,7 @@
 mod exact;
 mod laws;
 pub(crate) mod memory;
+mod outline;
 pub(crate) mod reproducible;
 mod self_proof;
 mod shape;
@@ -11,9 +12,9 @@ pub(crate) mod structured;
 pub(crate) mod trust;
 mod zero_mean;
 
-use crate::examiner::{Depth, Examination, Rules};
-use proofmark_contract::{Op, Signature};
-use proofmark_schema::Case;
+pub(crate) use outline::Outline;
+
+use crate::examination::Examination;
 use proofmark_schema::proof::{Refusal, Stage};
 
 /// A stage: passes, or refuses.
@@ -32,19 +33,3 @@ pub(crate) const STAGES: &[(Stage, Run)] = &[
     (Stage::Trust, trust::run),
     (Stage::SelfProof, self_proof::run),
 ];
-
-/// What decides how many runs a stage makes, before there is a contender.
-#[derive(Clone, Copy)]
-pub(crate) struct Outline<'a> {
-    pub(crate) op: &'a dyn Op,
-    pub(crate) case: &'a Case,
-    pub(crate) signature: &'a Signature,
-    pub(crate) rules: &'a Rules,
-}
-
-impl Outline<'_> {
-    /// Whether only a few runs of each kind are affordable.
-    pub(crate) fn is_sampled(&self) -> bool {
-        self.rules.depth == Depth::Sampled
-    }
-}

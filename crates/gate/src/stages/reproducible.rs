@@ -1,6 +1,6 @@
 //! Stage G: repeats, thread counts and instruction-set paths, against the class promised.
 
-use crate::examiner::Examination;
+use crate::examination::Examination;
 use crate::subject::{Outputs, Subject};
 use proofmark_contract::Values;
 use proofmark_schema::proof::Refusal;

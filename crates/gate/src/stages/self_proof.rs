@@ -1,7 +1,7 @@
 //! Stage J: errors planted into this very output must be found.
 
 use crate::compare::score;
-use crate::examiner::Examination;
+use crate::examination::Examination;
 use proofmark_schema::proof::Refusal;
 use proofmark_schema::{DType, Outcome};
 use proofmark_tensor::{mix, round_to};

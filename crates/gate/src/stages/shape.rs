@@ -1,6 +1,6 @@
 //! Stage A: every output element is written, inputs are unchanged.
 
-use crate::examiner::Examination;
+use crate::examination::Examination;
 use crate::subject::Outputs;
 use proofmark_contract::Role;
 use proofmark_schema::Outcome;

@@ -1,7 +1,7 @@
 //! Stage F: special values at every lane and in tails, under the op's own rules.
 
 use super::Outline;
-use crate::examiner::Examination;
+use crate::examination::Examination;
 use crate::subject::Outputs;
 use proofmark_contract::{Specials, Values};
 use proofmark_schema::Outcome;

@@ -1,7 +1,7 @@
 //! Stage E: offset, graded, cancelling, needle and other structured data.
 
 use super::Outline;
-use crate::examiner::Examination;
+use crate::examination::Examination;
 use proofmark_schema::proof::Refusal;
 
 pub(crate) fn run(exam: &mut Examination<'_>) -> Result<(), Box<Refusal>> {

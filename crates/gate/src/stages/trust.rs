@@ -2,7 +2,7 @@
 
 use super::Outline;
 use crate::compare::score;
-use crate::examiner::Examination;
+use crate::examination::Examination;
 use proofmark_contract::Values;
 use proofmark_schema::Outcome;
 use proofmark_schema::proof::Refusal;

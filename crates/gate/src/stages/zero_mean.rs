@@ -1,6 +1,6 @@
 //! Stage D: zero-mean reals, with limits that do not depend on the length of sums.
 
-use crate::examiner::Examination;
+use crate::examination::Examination;
 use proofmark_schema::Outcome;
 use proofmark_schema::proof::Refusal;
 

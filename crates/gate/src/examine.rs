@@ -1,0 +1,84 @@
+//! Takes one contender through the ten stages on one case.
+
+use crate::examination::Examination;
+use crate::examiner::Examiner;
+use crate::refuse;
+use crate::stages::STAGES;
+use crate::subject::Subject;
+use proofmark_contract::check_case;
+use proofmark_schema::proof::{Errors, Proof, Refusal, StageReport};
+use proofmark_schema::{Case, ErrorContract, Outcome, Receipt, Reproducibility};
+
+impl Examiner<'_> {
+    /// Examines one case. The proof says whether it passed; see [`crate::certify`] for the way
+    /// to a [`crate::Proven`].
+    pub fn examine(&self, case: &Case) -> (Proof, Receipt) {
+        let mut proof = self.blank(case);
+        let signature = match check_case(self.op, case) {
+            Ok(signature) => signature,
+            Err(bad) => {
+                let refusal = self.refusal(case, Outcome::Unsupported, None, bad.to_string());
+                return (finish(proof, Some(refusal)), Receipt::default());
+            }
+        };
+        let (of, threads, seed) = ((self.op, case), self.rules.threads, self.rules.seed);
+        let loaded = Subject::load(self.arena, of, &signature, &self.contender, threads, seed);
+        let subject = match loaded {
+            Ok(subject) => subject,
+            Err(fault) => {
+                let refusal = refuse::of_fault(self, case, None, fault);
+                return (finish(proof, Some(refusal)), Receipt::default());
+            }
+        };
+        let receipt = subject.loaded().receipt.clone();
+        proof.contract = subject.loaded().contract;
+        let mut exam = Examination::new(self, case, &signature, subject);
+        let mut refusal = None;
+        for &(stage, run) in STAGES {
+            exam.stage = stage;
+            exam.checks = 0;
+            exam.note.clear();
+            let verdict = run(&mut exam);
+            let note = std::mem::take(&mut exam.note);
+            proof.stages.push(StageReport { stage, checks: exam.checks, note });
+            if let Err(refused) = verdict {
+                refusal = Some(*refused);
+                break;
+            }
+        }
+        proof.left = exam.subject.left();
+        proof.errors = exam.errors;
+        proof.reproducibility = exam.reproducibility;
+        (finish(proof, refusal), receipt)
+    }
+
+    fn blank(&self, case: &Case) -> Proof {
+        Proof {
+            case: case.clone(),
+            contender: self.contender.clone(),
+            threads: self.rules.threads,
+            seed: self.rules.seed,
+            outcome: Outcome::Proven,
+            contract: ErrorContract::default(),
+            stages: Vec::new(),
+            errors: Errors::default(),
+            reproducibility: Reproducibility::None,
+            precision: String::new(),
+            left: Vec::new(),
+            refusal: None,
+        }
+    }
+}
+
+fn finish(mut proof: Proof, refusal: Option<Refusal>) -> Proof {
+    match &refusal {
+        Some(refusal) => {
+            proof.outcome = refusal.outcome;
+            let tail = refusal.reason.rsplit_once("behaves like ").map(|(_, class)| class);
+            proof.precision = tail.unwrap_or("unknown").to_owned();
+        }
+        None => proof.precision = proof.contract.accumulate.to_string(),
+    }
+    proof.refusal = refusal;
+    proof
+}
