@@ -6,7 +6,7 @@
 //!
 //! `model`, `tokens`, `layer` and `times` may follow; a call that was seen twice is on two lines.
 
-use super::Wanted;
+use super::wanted::Wanted;
 use crate::{EngineError, find_op};
 use proofmark_contract::{check_case, complete_case};
 use proofmark_schema::plan::Use;

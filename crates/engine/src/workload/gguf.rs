@@ -1,6 +1,6 @@
 //! The header of a GGUF file: its keys and values, of which a few are a model's shape.
 
-use super::config::{Facts, hex};
+use super::facts::{Facts, hex};
 use super::model::ModelError;
 use serde_json::Value;
 use sha2::{Digest, Sha256};

@@ -9,7 +9,7 @@
 //! A line is an op, its element types, and `name=value` for axes (as in sweeps) and attributes.
 //! `@model:tokens/layer` says where a model has it, `x32` how many times a step of it does.
 
-use super::Wanted;
+use super::wanted::{MOST_CASES, Wanted};
 use crate::{EngineError, Sweep, find_op};
 use proofmark_contract::{check_case, complete_case};
 use proofmark_schema::plan::Use;
@@ -47,7 +47,7 @@ pub(super) fn of_line(line: &str) -> Result<Vec<Wanted>, EngineError> {
     let uses: Vec<Use> = used.map(|place| Use { times, ..place }).into_iter().collect();
     let sweep = if axes.is_empty() { Sweep::default() } else { axes.join(" ").parse()? };
     let combinations = sweep.combinations();
-    if combinations.len().saturating_mul(dtypes.len()) > super::MOST_CASES {
+    if combinations.len().saturating_mul(dtypes.len()) > MOST_CASES {
         let told = "a line has more than 100,000 cases: give fewer sizes or element types";
         return Err(EngineError::Nothing(told.to_owned()));
     }

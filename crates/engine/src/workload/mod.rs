@@ -2,23 +2,26 @@
 
 mod captured;
 mod config;
+mod facts;
 mod gguf;
 #[cfg(test)]
 mod hostile;
 mod line;
 mod model;
+mod wanted;
 
 use config::models;
 pub use config::read_config;
 pub use model::{Model, ModelError};
+pub(crate) use wanted::Wanted;
 
 use crate::bounded::read_text;
 use crate::{EngineError, Request, nearest};
-use proofmark_schema::Case;
 use proofmark_schema::plan::Use;
 use std::collections::hash_map::Entry;
 use std::collections::{BTreeSet, HashMap};
 use std::path::Path;
+use wanted::MOST_CASES;
 
 /// The workloads that are always here.
 const WORKLOADS: &[(&str, &str)] = &[
@@ -44,17 +47,8 @@ const DEEPEST: usize = 8;
 const MOST_FILES: usize = 1_000;
 /// Lines that are read in all.
 const MOST_LINES: usize = 1_000_000;
-/// Cases that they may have in all.
-const MOST_CASES: usize = 100_000;
 /// Longest file that is read.
 const LONGEST_MIB: u64 = 16;
-
-/// A case that is asked for, and where models have it.
-pub(crate) struct Wanted {
-    pub(crate) entry: &'static proofmark_contract::Entry,
-    pub(crate) case: Case,
-    pub(crate) uses: Vec<Use>,
-}
 
 /// The workload or model of that name, else the file of that path; nothing if neither exists.
 ///
