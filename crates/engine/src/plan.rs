@@ -94,7 +94,7 @@ fn chosen(request: &Request) -> Result<Vec<Wanted>, EngineError> {
         && request.size.is_none()
         && let Some(text) = workload::find(&request.suite)?
     {
-        return workload::cases(request, &text);
+        return workload::cases(&request.suite, &text, &request.ops, &request.dtypes);
     }
     let mut all = Vec::new();
     for entry in entries {

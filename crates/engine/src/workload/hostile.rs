@@ -140,6 +140,11 @@ fn a_file_that_is_too_long_for_a_description_is_refused() {
     assert!(told.contains("64 MiB"), "{told}");
 }
 
+/// All cases of a workload.
+fn all_of(text: &str) -> Result<Vec<Wanted>, EngineError> {
+    cases("here", text, &[], &[])
+}
+
 /// What is wrong with a workload of these files, of which the first is read.
 fn told_of(files: &[(&str, String)]) -> String {
     let folder = tempfile::tempdir().unwrap();
@@ -148,9 +153,8 @@ fn told_of(files: &[(&str, String)]) -> String {
         let text = text.replace("include ", &format!("include {}/", folder.path().display()));
         std::fs::write(place(name), text).unwrap();
     }
-    let request = Request::of_cases(proofmark_schema::Isa::Scalar, crate::PeerShelf::new("none"));
     let text = find(&place(files[0].0)).map(|text| text.unwrap());
-    let cases = text.and_then(|text| cases(&request, &text));
+    let cases = text.and_then(|text| all_of(&text));
     cases.err().expect("a hostile workload is refused").to_string()
 }
 
@@ -190,16 +194,14 @@ fn too_many_lines_or_cases_are_stopped_with_a_message() {
 
 #[test]
 fn a_workload_of_many_different_cases_is_read() {
-    let request = Request::of_cases(proofmark_schema::Isa::Scalar, crate::PeerShelf::new("none"));
     let text = "add:f32 d=1:50000\n".repeat(2);
-    assert_eq!(cases(&request, &text).unwrap().len(), 50_000);
+    assert_eq!(all_of(&text).unwrap().len(), 50_000);
 }
 
 #[test]
 fn counts_and_sizes_of_a_workload_do_not_overflow() {
-    let request = Request::of_cases(proofmark_schema::Isa::Scalar, crate::PeerShelf::new("none"));
     let line = format!("add:f32 d=8 @m:1/l x{}\n", u64::MAX);
-    let all = cases(&request, &line.repeat(2)).unwrap();
+    let all = all_of(&line.repeat(2)).unwrap();
     assert_eq!(all[0].uses[0].times, u64::MAX);
     for size in [1u64 << 31, 1 << 32, 1 << 53, 1 << 63, u64::MAX] {
         for line in [
@@ -209,7 +211,7 @@ fn counts_and_sizes_of_a_workload_do_not_overflow() {
             format!("attention:f32 h={size} kv=1 q={size} t={size} d={size} mask=causal"),
         ] {
             // Either answer is right; a panic is not.
-            let _ = cases(&request, &line);
+            let _ = all_of(&line);
         }
     }
 }

@@ -16,7 +16,8 @@ pub use model::{Model, ModelError};
 pub(crate) use wanted::Wanted;
 
 use crate::bounded::read_text;
-use crate::{EngineError, Request, nearest};
+use crate::{EngineError, nearest};
+use proofmark_schema::DType;
 use proofmark_schema::plan::Use;
 use std::collections::hash_map::Entry;
 use std::collections::{BTreeSet, HashMap};
@@ -85,21 +86,26 @@ pub fn unknown<'a>(name: &str, others: impl Iterator<Item = &'a str>) -> EngineE
     EngineError::UnknownSuite { name: name.to_owned(), nearest }
 }
 
-/// The cases of a workload, of the ops and element types that are asked for; each once, with all
-/// its uses.
+/// The cases of a workload, each once, with all its uses. Only the ops and element types that are
+/// named are kept; all are, if none is named.
 ///
 /// # Errors
 /// The first line that is not of the form, or whose case an op does not have.
-pub(crate) fn cases(request: &Request, text: &str) -> Result<Vec<Wanted>, EngineError> {
-    let all = gather(&request.suite, text)?;
+pub(crate) fn cases(
+    name: &str,
+    text: &str,
+    ops: &[String],
+    dtypes: &[DType],
+) -> Result<Vec<Wanted>, EngineError> {
+    let all = gather(name, text)?;
     let types: BTreeSet<&str> = all.iter().map(|wanted| wanted.case.dtype.name()).collect();
     let types = types.into_iter().collect::<Vec<_>>().join(", ");
     let mut once: Vec<Wanted> = Vec::new();
     let mut places: HashMap<String, usize> = HashMap::new();
     for wanted in all {
         let case = &wanted.case;
-        let by_op = request.ops.is_empty() || request.ops.contains(&case.op);
-        if !by_op || !request.dtypes.is_empty() && !request.dtypes.contains(&case.dtype) {
+        let is_of_op = ops.is_empty() || ops.contains(&case.op);
+        if !is_of_op || !dtypes.is_empty() && !dtypes.contains(&case.dtype) {
             continue;
         }
         match places.entry(case.to_string()) {
@@ -114,8 +120,7 @@ pub(crate) fn cases(request: &Request, text: &str) -> Result<Vec<Wanted>, Engine
         }
     }
     if once.is_empty() {
-        let suite = &request.suite;
-        let why = format!("`{suite}` has no case of these ops and element types (it has {types})");
+        let why = format!("`{name}` has no case of these ops and element types (it has {types})");
         return Err(EngineError::Nothing(why));
     }
     Ok(once)
@@ -207,8 +212,6 @@ fn broken(name: &str, line: usize, reason: String) -> EngineError {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::PeerShelf;
-    use proofmark_schema::{DType, Isa};
 
     fn all_of(text: &str) -> Result<Vec<Wanted>, EngineError> {
         gather("here", text)
@@ -243,9 +246,7 @@ mod tests {
 
     #[test]
     fn a_workload_without_the_type_asked_for_says_which_it_has() {
-        let mut request = Request::of_cases(Isa::Scalar, PeerShelf::new("nowhere"));
-        request.dtypes = vec![DType::F64];
-        let told = cases(&request, "add:f32,bf16 d=8").err().unwrap().to_string();
+        let told = cases("here", "add:f32,bf16 d=8", &[], &[DType::F64]).err().unwrap().to_string();
         assert!(told.contains("it has bf16, f32"), "{told}");
     }
 
