@@ -2,8 +2,8 @@
 //! on the case.
 
 use crate::jobs::run_all;
-use crate::prove::rules;
 use crate::room::proofs_at_once;
+use crate::rules::{depth_for, proof_rules};
 use crate::{Event, Listener, Roster};
 use proofmark_arena::{Arena, give_back_memory};
 use proofmark_contract::Entry;
@@ -12,17 +12,6 @@ use proofmark_schema::proof::Proof;
 use proofmark_schema::{Case, ContenderId, DType, Isa};
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-
-/// Operations and bytes up to which a measured case is examined in full.
-const FULL_FLOPS: u64 = 20_000_000;
-const FULL_BYTES: u64 = 4 << 20;
-
-/// How thoroughly a case that will be measured is examined.
-pub(crate) fn depth_for(entry: &Entry, case: &Case) -> Depth {
-    let work = entry.op.work(case);
-    let is_small = work.flops <= FULL_FLOPS && work.bytes() <= FULL_BYTES;
-    if is_small { Depth::Full } else { Depth::Sampled }
-}
 
 /// The contenders of one program on their way into races.
 pub(crate) struct Admission<'a> {
@@ -84,7 +73,7 @@ impl<'a> Admission<'a> {
         (who, threads): (&ContenderId, usize),
     ) -> Result<Proven<'a>, Box<Proof>> {
         let siblings = |case| Roster::new("native/*@*", self.cap).siblings(entry, who, case);
-        let rules = |case, depth| rules(self.seed, threads, siblings(case), depth);
+        let rules = |case, depth| proof_rules(self.seed, threads, siblings(case), depth);
         let key = (entry.op.name(), who.clone(), case.dtype, threads);
         let known = self.certificates().get(&key).cloned();
         let certificate = known.unwrap_or_else(|| {

@@ -1,6 +1,7 @@
 //! Runs a plan: each item is certified, proven, raced and recorded before the next one starts.
 
 use crate::admit::Admission;
+use crate::budget::Budget;
 use crate::limits::{ceilings, demand};
 use crate::{EngineError, Event, Listener, Shard, find_op};
 use proofmark_arena::Arena;
@@ -16,28 +17,6 @@ use proofmark_schema::race::{Race, SeenFaster};
 use proofmark_schema::record::{Judged, Performance, Record, SliceSpan};
 use proofmark_schema::{ContenderId, FORMAT_VERSION, Family, Isa, Outcome, Receipt};
 use proofmark_store::{ItemEntry, RunWriter, Store};
-
-/// How much time each cell of a table is given.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Budget {
-    /// A first look.
-    Quick,
-    /// The default.
-    Standard,
-}
-
-impl Budget {
-    pub(crate) fn of(plan: &Plan) -> Budget {
-        if plan.budget == "quick" { Budget::Quick } else { Budget::Standard }
-    }
-
-    pub(crate) fn rules(self, seed: u64) -> RaceRules {
-        match self {
-            Budget::Quick => RaceRules::quick(seed),
-            Budget::Standard => RaceRules::standard(seed),
-        }
-    }
-}
 
 /// A run in progress.
 pub struct Bench<'a> {
@@ -88,8 +67,7 @@ impl Bench<'_> {
     /// If there is no such run or the store fails.
     pub fn resume(&self, run: &str) -> Result<(String, Vec<Record>), EngineError> {
         let plan = self.store.load(run)?.plan;
-        let others = [crate::compare::BUDGET, crate::scale::BUDGET, crate::tune::BUDGET];
-        if others.contains(&plan.budget.as_str()) {
+        if !Budget::of(&plan).is_table() {
             return Err(EngineError::NotABench(run.to_owned()));
         }
         let (writer, done) = self.store.resume(run)?;

@@ -1,9 +1,8 @@
 //! Estimates how long a plan takes: proofs by their operation counts, races by their budgets.
 
-use crate::admit::depth_for;
-use crate::bench::Budget;
+use crate::budget::Budget;
 use crate::jobs::processors;
-use crate::prove::rules;
+use crate::rules::{depth_for, proof_rules};
 use crate::{Roster, find_op};
 use proofmark_contract::{Entry, Values, Want};
 use proofmark_gate::{Depth, Expense, expense};
@@ -84,7 +83,7 @@ fn proof(entry: &'static Entry, case: &Case, who: &ContenderId, item: &Item, dep
     let others = siblings.iter().map(|other| call_ns(entry, case, other, item.threads));
     let others: f64 = others.sum();
     // Any seed will do: it determines which places are drawn, not how many.
-    let rules = rules(0, item.threads, siblings, depth);
+    let rules = proof_rules(0, item.threads, siblings, depth);
     let Expense { calls, moved, filled, judged, operations } = expense(entry.op, case, &rules);
     let counted = cost::CALL * calls as f64
         + cost::MOVED * moved as f64

@@ -6,6 +6,8 @@ mod arm;
 mod artefact;
 mod bench;
 mod bounded;
+mod budget;
+mod cases;
 mod check;
 mod compare;
 mod costs;
@@ -20,7 +22,9 @@ mod judge;
 mod limits;
 mod merge;
 mod opening;
+mod ops;
 mod plan;
+mod portfolio;
 mod profile;
 mod project;
 mod proofs;
@@ -30,6 +34,7 @@ mod request;
 mod revision;
 mod room;
 mod roster;
+mod rules;
 mod scale;
 mod selftest;
 mod shard;
@@ -57,11 +62,13 @@ pub use judge::{JUDGED_OPS, JudgeRequest, JudgeVerdict, judge_verdict, selftest_
 pub use limits::probe_machine;
 pub use merge::{Merged, merge};
 pub use opening::check_opens;
+pub use ops::{find_op, ops};
 pub use plan::{cases, plan};
+pub use portfolio::{Certified, ProveRequest};
 pub use profile::{Inspected, ProfileRequest, Profiled, SampledBy, Sampling, inspect, profile};
 pub use project::{PROJECT_FILE, Project};
 pub use proofs::ProofBook;
-pub use prove::{Certified, ProveRequest, Proved, prove, reproduce};
+pub use prove::{Proved, prove, reproduce};
 pub use replay::{Replayed, replay};
 pub use request::Request;
 pub use roster::{Roster, check_contender, check_specimen, isa_cap};
@@ -99,24 +106,4 @@ pub use proofmark_store::{Run, Shelf, Store};
 /// The names of the other gates that a self-test compares with, in the order of its counts.
 pub fn other_gate_names() -> impl Iterator<Item = &'static str> {
     proofmark_gate::OTHER_GATES.iter().map(|gate| gate.name)
-}
-
-/// Every op this build knows.
-pub fn ops() -> &'static [&'static Entry] {
-    proofmark_ops::OPS
-}
-
-/// The op of that name, or an error that names the nearest.
-///
-/// # Errors
-/// If there is no such op.
-pub fn find_op(name: &str) -> Result<&'static Entry, EngineError> {
-    proofmark_ops::find(name).ok_or_else(|| {
-        let names: Vec<&str> = ops().iter().map(|entry| entry.op.name()).collect();
-        EngineError::UnknownOp {
-            name: name.to_owned(),
-            nearest: nearest(name, &names).map(str::to_owned),
-            known: names.join(", "),
-        }
-    })
 }

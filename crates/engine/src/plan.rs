@@ -1,11 +1,13 @@
 //! Turns a request into a plan: every case with its field, before anything runs.
 
+use crate::budget::Budget;
+use crate::cases::{fitting, inapplicable};
 use crate::room::lacking;
 use crate::workload::Wanted;
 use crate::{EngineError, Request, Roster, Suite, Sweep, find_op, ops, workload};
-use proofmark_contract::{Entry, Role, check_case, complete_case};
+use proofmark_contract::Entry;
 use proofmark_schema::plan::{Absence, Item, Plan};
-use proofmark_schema::{Cache, Case, DType, FORMAT_VERSION, Memory};
+use proofmark_schema::{Case, DType, FORMAT_VERSION, Memory};
 
 /// Makes the plan of a request.
 ///
@@ -24,7 +26,7 @@ pub fn plan(request: &Request) -> Result<Plan, EngineError> {
     let mut plan = Plan {
         format: FORMAT_VERSION,
         seed: request.seed,
-        budget: if request.quick { "quick" } else { "standard" }.to_owned(),
+        budget: if request.quick { Budget::Quick } else { Budget::Standard }.name().to_owned(),
         items: Vec::new(),
         absent: Vec::new(),
         proof_seconds: 0.0,
@@ -104,15 +106,6 @@ fn chosen(request: &Request) -> Result<Vec<Wanted>, EngineError> {
     Ok(all)
 }
 
-/// The op of a case, and the case with all its attributes.
-pub(crate) fn fitting(given: &Case) -> Result<(&'static Entry, Case), EngineError> {
-    let entry = find_op(&given.op)?;
-    let case = complete_case(entry.op, given);
-    check_case(entry.op, &case)
-        .map_err(|reason| EngineError::Case { case: case.to_string(), reason })?;
-    Ok((entry, case))
-}
-
 fn entries(request: &Request) -> Result<Vec<&'static Entry>, EngineError> {
     if request.ops.is_empty() {
         return Ok(ops().to_vec());
@@ -132,16 +125,6 @@ fn memories(plan: &mut Plan, request: &Request, entry: &Entry, case: &Case) -> V
         }
     }
     memories
-}
-
-/// Why a case cannot be measured with the caches in this state, if it cannot.
-pub(crate) fn inapplicable(cache: Cache, entry: &Entry, case: &Case) -> Option<String> {
-    let signature = entry.op.signature(case);
-    let has_weights =
-        signature.is_ok_and(|of| of.operands().iter().any(|operand| operand.role == Role::Weight));
-    let op = entry.op.name();
-    (cache == Cache::WeightsCold && !has_weights)
-        .then(|| format!("`{op}` has no weights, so that {cache} does not apply: use cold"))
 }
 
 fn add_item(plan: &mut Plan, roster: &Roster, wanted: &Wanted, threads: usize, memory: Memory) {

@@ -1,7 +1,8 @@
 //! Verdicts over portfolios, stored one by one as they are made, so that an interrupted command
 //! loses only those in progress.
 
-use crate::{Certified, EngineError, ProveRequest};
+use crate::EngineError;
+use crate::portfolio::{Certified, ProveRequest};
 use proofmark_peers::PeerShelf;
 use proofmark_schema::{ContenderId, DType, Family, Outcome};
 use proofmark_store::Store;

@@ -1,41 +1,19 @@
 //! Proofs over whole portfolios, on all processors at once.
 
+use crate::cases::fitting;
 use crate::jobs::{processors, run_all};
+use crate::portfolio::{Certified, ProveRequest};
+use crate::room::check_room;
+use crate::rules::{depth_for, proof_rules};
 use crate::{EngineError, Event, Listener, ProofBook, Roster, Shard, find_op};
 use proofmark_arena::Arena;
 use proofmark_contract::Entry;
 use proofmark_gate::{Depth, Examiner, Rules, certify};
-use proofmark_ops::tuning::Settings;
-use proofmark_peers::{PeerShelf, Status};
+use proofmark_peers::Status;
 use proofmark_schema::proof::Proof;
-use proofmark_schema::{ContenderId, DType, Isa, Outcome, Receipt};
+use proofmark_schema::{ContenderId, DType, Isa};
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
-
-/// What to prove.
-#[derive(Clone, Debug)]
-pub struct ProveRequest {
-    /// Ops by name; empty means all.
-    pub ops: Vec<String>,
-    /// Element types; empty means all of each op.
-    pub dtypes: Vec<DType>,
-    /// The contenders, by pattern; `native/*@*` means every kernel on every path.
-    pub with: String,
-    /// Seed of the inputs.
-    pub seed: u64,
-    /// Proofs by any seed count as made.
-    pub any_seed: bool,
-    /// Threads contenders are given.
-    pub threads: usize,
-    /// Highest path.
-    pub cap: Isa,
-    /// Where peers are.
-    pub shelf: PeerShelf,
-    /// What workers are tuned with.
-    pub tuned: Settings,
-    /// Whether to prove only contenders that have no proof in the book yet.
-    pub missing: bool,
-}
 
 /// What a request came to.
 #[derive(Clone, Debug)]
@@ -44,30 +22,6 @@ pub struct Proved {
     pub certified: Vec<Certified>,
     /// How many had passed before and were not judged again.
     pub skipped: usize,
-}
-
-/// A contender judged on an op's portfolio for an element type.
-#[derive(Clone, Debug)]
-pub struct Certified {
-    /// The op.
-    pub op: &'static str,
-    /// The contender.
-    pub contender: ContenderId,
-    /// The element type.
-    pub dtype: DType,
-    /// The verdict over all cases.
-    pub outcome: Outcome,
-    /// What the contender says of itself.
-    pub receipt: Receipt,
-    /// The proofs, in order.
-    pub proofs: Vec<Proof>,
-}
-
-/// Rules of a full proof with these thread counts.
-pub(crate) fn rules(seed: u64, threads: usize, siblings: Vec<ContenderId>, depth: Depth) -> Rules {
-    // These counts lie on both sides of the promised one and include oversubscription.
-    let other_threads = [1, 2, 3].into_iter().filter(|&other| other != threads).collect();
-    Rules { seed, threads, other_threads, siblings, depth }
 }
 
 /// Proves every admitted kernel on its op's portfolio, and keeps each verdict in the book as soon
@@ -101,7 +55,7 @@ pub fn prove(
             return None;
         }
         let siblings = roster.siblings(entry, who, None);
-        let rules = rules(request.seed, request.threads, siblings, Depth::Full);
+        let rules = proof_rules(request.seed, request.threads, siblings, Depth::Full);
         let certified = certify_one(arena, entry, who, *dtype, &rules);
         let kept = book.keep(&certified);
         is_stopped.fetch_or(kept.is_err(), Ordering::Relaxed);
@@ -197,11 +151,10 @@ pub fn reproduce(
     threads: usize,
     cap: Isa,
 ) -> Result<Proof, EngineError> {
-    let (entry, case) = crate::plan::fitting(&case.parse()?)?;
-    crate::room::check_room(entry, &case, proofmark_machine::load().available_bytes)?;
+    let (entry, case) = fitting(&case.parse()?)?;
+    check_room(entry, &case, proofmark_machine::load().available_bytes)?;
     let siblings = Roster::new("*@*", cap).siblings(entry, who, Some(&case));
-    let depth = crate::admit::depth_for(entry, &case);
-    let rules = rules(seed, threads, siblings, depth);
+    let rules = proof_rules(seed, threads, siblings, depth_for(entry, &case));
     let (proof, _) = Examiner::new(arena, entry.op, who.clone(), rules).examine(&case);
     Ok(proof)
 }

@@ -33,7 +33,7 @@ pub fn check_contender(
     shelf: &PeerShelf,
 ) -> Result<(), EngineError> {
     match who.family {
-        Family::Peer => crate::compare::present(shelf, &who.name),
+        Family::Peer => present(shelf, &who.name),
         Family::Native if entry.kernel(&who.name).is_none() => {
             let names: Vec<&str> = entry.kernels.iter().map(|kernel| kernel.name()).collect();
             Err(EngineError::UnknownKernel {
@@ -75,9 +75,34 @@ pub fn check_specimen(who: &ContenderId) -> Result<(), EngineError> {
     Err(unknown(who, near.map(as_id)))
 }
 
+/// The peer must be one, and be on this machine.
+fn present(shelf: &PeerShelf, name: &str) -> Result<(), EngineError> {
+    let known = proofmark_peers::all(shelf);
+    let names: Vec<&str> = known.iter().map(|peer| peer.name()).collect();
+    let peer = known.iter().find(|peer| peer.name() == name);
+    let peer = peer.ok_or_else(|| EngineError::UnknownPeer {
+        name: name.to_owned(),
+        nearest: nearest(name, &names).map(str::to_owned),
+        known: names.join(", "),
+    })?;
+    match status(*peer, shelf) {
+        Status::Ready(_) => Ok(()),
+        Status::Absent(hint) => Err(EngineError::AbsentPeer { name: name.to_owned(), hint }),
+    }
+}
+
 fn unknown(who: &ContenderId, nearest: Option<ContenderId>) -> EngineError {
     let nearest = nearest.map(|near| near.to_string());
     EngineError::UnknownContender { pattern: who.to_string(), is_elsewhere: false, nearest }
+}
+
+/// A kernel without a path takes its best one.
+pub(crate) fn best_path(entry: &'static Entry, who: &ContenderId, cap: Isa) -> ContenderId {
+    if who.isa.is_some() {
+        return who.clone();
+    }
+    let best = Roster::new(&who.to_string(), cap).kernels(entry).into_iter().next();
+    best.map_or_else(|| who.clone(), |(id, _, _)| id)
 }
 
 /// Operations of a case up to which the scalar path enters without being named.

@@ -2,7 +2,8 @@
 
 use crate::admit::Admission;
 use crate::bench::{performance, record, refused_while_measured};
-use crate::compare::checked;
+use crate::budget::Budget;
+use crate::cases::checked;
 use crate::costs::fork_join_ns;
 use crate::limits::ceilings;
 use crate::{EngineError, Event, Listener, Roster, find_op};
@@ -17,9 +18,6 @@ use proofmark_schema::plan::{Absence, Item, Plan};
 use proofmark_schema::record::{Judged, Record};
 use proofmark_schema::{Case, ContenderId, FORMAT_VERSION, Family, Isa, Memory, Receipt};
 use proofmark_store::{ItemEntry, Store};
-
-/// The budget of a plan whose arms are thread counts.
-pub(crate) const BUDGET: &str = "scale";
 
 /// What to scale.
 #[derive(Clone, Debug)]
@@ -169,7 +167,7 @@ fn plan(request: &ScaleRequest, threads: &[usize]) -> Result<(Plan, Vec<Absence>
         return Err(EngineError::Nothing(why));
     }
     let estimate_seconds = items.len() as f64 * if request.quick { 2.0 } else { 6.0 };
-    let (budget, format, seed) = (BUDGET.to_owned(), FORMAT_VERSION, request.seed);
+    let (budget, format, seed) = (Budget::Scale.name().to_owned(), FORMAT_VERSION, request.seed);
     let absent_too = absent.clone();
     let plan = Plan {
         format,

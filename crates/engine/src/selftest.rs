@@ -1,7 +1,7 @@
 //! The gate's own proof over every op: mutants killed, right kernels let through.
 
 use crate::jobs::{processors, run_all};
-use crate::prove::rules;
+use crate::rules::proof_rules;
 use crate::{EngineError, Event, Listener, Roster, find_op};
 use proofmark_arena::Arena;
 use proofmark_contract::Entry;
@@ -101,7 +101,7 @@ pub fn selftest_gate(
 }
 
 fn run_job(arena: &Arena, job: &Job, listener: &dyn Listener) -> Done {
-    let full = |seed: u64| rules(seed, 2, Vec::new(), Depth::Full);
+    let full = |seed: u64| proof_rules(seed, 2, Vec::new(), Depth::Full);
     match job {
         Job::Mutant(entry, name, dtype, seed) => {
             let result = try_mutant(arena, entry, name, *dtype, &full(*seed));

@@ -8,27 +8,26 @@ pub(crate) use bout::{decided, looks_for};
 
 use crate::admit::Admission;
 use crate::artefact::Programs;
+use crate::budget::Budget;
+use crate::cases::checked;
 use crate::limits::ceilings;
-use crate::plan::inapplicable;
-use crate::{Arm, EngineError, Roster, Source, check_contender, find_op, nearest};
+use crate::roster::best_path;
+use crate::{Arm, EngineError, Source, check_contender};
 use bout::{Bout, Lap};
 use family::{third_round, two_rounds};
 use proofmark_analyze::policy::Open;
 use proofmark_analyze::too_fast;
-use proofmark_contract::{Entry, check_case, complete_case};
-use proofmark_peers::{PeerShelf, Status};
+use proofmark_contract::Entry;
+use proofmark_peers::PeerShelf;
 use proofmark_schema::decision::{CaseDecision, Round, Standing};
 use proofmark_schema::finding::Severity;
 use proofmark_schema::plan::{Item, Plan};
 use proofmark_schema::race::Verdict;
 use proofmark_schema::record::Record;
 use proofmark_schema::{
-    Cache, Case, ContenderId, ErrorContract, FORMAT_VERSION, Family, Isa, Memory, Outcome,
+    Case, ContenderId, ErrorContract, FORMAT_VERSION, Family, Isa, Memory, Outcome,
 };
 use proofmark_store::ItemEntry;
-
-/// The budget of a plan whose items are races that decide.
-pub(crate) const BUDGET: &str = "compare";
 
 /// What to decide.
 #[derive(Clone, Debug)]
@@ -183,26 +182,6 @@ fn promises_less(base: &ErrorContract, other: &ErrorContract) -> Vec<String> {
     conceded.map(str::to_owned).chain(sums).chain(bits).collect()
 }
 
-/// The cases whole and checked, with their ops.
-pub(crate) fn checked(
-    cases: &[Case],
-    cache: Cache,
-) -> Result<Vec<(&'static Entry, Case)>, EngineError> {
-    let free_bytes = proofmark_machine::load().available_bytes;
-    let check = |case: &Case| {
-        let entry = find_op(&case.op)?;
-        let case = complete_case(entry.op, case);
-        check_case(entry.op, &case)
-            .map_err(|reason| EngineError::Case { case: case.to_string(), reason })?;
-        crate::room::check_room(entry, &case, free_bytes)?;
-        match inapplicable(cache, entry, &case) {
-            Some(reason) => Err(EngineError::Nothing(reason)),
-            None => Ok((entry, case)),
-        }
-    };
-    cases.iter().map(check).collect()
-}
-
 /// The contender of each side: the one the arm names, else the command's, else the other arm's,
 /// else the one the artefact names.
 fn contenders(
@@ -234,22 +213,6 @@ fn known(
     Ok(())
 }
 
-/// The peer must be one, and be on this machine.
-pub(crate) fn present(shelf: &PeerShelf, name: &str) -> Result<(), EngineError> {
-    let known = proofmark_peers::all(shelf);
-    let names: Vec<&str> = known.iter().map(|peer| peer.name()).collect();
-    let peer = known.iter().find(|peer| peer.name() == name);
-    let peer = peer.ok_or_else(|| EngineError::UnknownPeer {
-        name: name.to_owned(),
-        nearest: nearest(name, &names).map(str::to_owned),
-        known: names.join(", "),
-    })?;
-    match proofmark_peers::status(*peer, shelf) {
-        Status::Ready(_) => Ok(()),
-        Status::Absent(hint) => Err(EngineError::AbsentPeer { name: name.to_owned(), hint }),
-    }
-}
-
 /// Item `i` screens case `i`; item `n + i` confirms it, if it must be, and `2n + i` settles it.
 fn plan(
     cases: &[(&'static Entry, Case)],
@@ -269,21 +232,12 @@ fn plan(
     Plan {
         format: FORMAT_VERSION,
         seed: request.seed,
-        budget: BUDGET.to_owned(),
+        budget: Budget::Compare.name().to_owned(),
         items: every.map(item).collect(),
         absent: Vec::new(),
         proof_seconds: 0.0,
         estimate_seconds: cases.len() as f64,
     }
-}
-
-/// A kernel without a path takes its best one.
-pub(crate) fn best_path(entry: &'static Entry, who: &ContenderId, cap: Isa) -> ContenderId {
-    if who.isa.is_some() {
-        return who.clone();
-    }
-    let best = Roster::new(&who.to_string(), cap).kernels(entry).into_iter().next();
-    best.map_or_else(|| who.clone(), |(id, _, _)| id)
 }
 
 /// The worst that the decisions amount to.

@@ -3,10 +3,12 @@
 //! Machines drift more than kernels do, so two numbers from different times show the change of code
 //! and machine together. A decision needs both programs to run again, side by side.
 
-use super::{CompareRequest, Compared, best_path, checked, contenders, refused};
+use super::{CompareRequest, Compared, contenders, refused};
 use crate::admit::Admission;
 use crate::artefact::Programs;
 use crate::bench::refused_while_measured;
+use crate::cases::checked;
+use crate::roster::best_path;
 use crate::{Arm, EngineError, Source};
 use proofmark_measure::{MonotonicClock, RaceRules, race, time_of_call};
 use proofmark_schema::decision::{CaseDecision, Standing};

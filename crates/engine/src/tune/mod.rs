@@ -17,8 +17,9 @@ pub use constants::{
 };
 pub use races::RaceTerms;
 
-use crate::compare::{best_path, checked};
+use crate::cases::checked;
 use crate::limits::ceilings;
+use crate::roster::best_path;
 use crate::{EngineError, Here, Listener, check_contender, find_op};
 use proofmark_analyze::{Answer, Crossing, Spot, answer};
 use proofmark_arena::Arena;
@@ -30,9 +31,6 @@ use proofmark_schema::{Cache, Case, ContenderId, Family, Isa};
 use proofmark_store::Store;
 use std::ffi::OsString;
 use track::Track;
-
-/// The budget of a plan whose items are places of an axis.
-pub(crate) const BUDGET: &str = "tune";
 
 /// A crossing to be found.
 #[derive(Clone, Debug)]

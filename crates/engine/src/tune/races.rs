@@ -1,7 +1,7 @@
 //! Races of two that decide, one after the other, kept as one run.
 
-use super::BUDGET;
 use crate::bench::{performance, record};
+use crate::budget::Budget;
 use crate::compare::{decided, looks_for};
 use crate::{EngineError, Event, Listener};
 use proofmark_contract::Entry;
@@ -152,7 +152,7 @@ impl<'a> Races<'a> {
         let plan = Plan {
             format: FORMAT_VERSION,
             seed: self.terms.seed,
-            budget: BUDGET.to_owned(),
+            budget: Budget::Tune.name().to_owned(),
             items,
             absent: Vec::new(),
             proof_seconds: 0.0,
