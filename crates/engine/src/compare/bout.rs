@@ -1,7 +1,7 @@
 //! The races of a comparison, one after the other, each kept before the next begins.
 
 use super::family::Evidence;
-use super::{CompareRequest, Sides};
+use super::request::{CompareRequest, Sides};
 use crate::admit::Admission;
 use crate::artefact::Stand;
 use crate::bench::{performance, record, refused_while_measured, tell_new_inputs};

@@ -2,9 +2,13 @@
 
 mod bout;
 mod family;
+mod request;
+mod severity;
 mod weak;
 
 pub(crate) use bout::{decided, looks_for};
+pub(crate) use request::Sides;
+pub use request::{CompareRequest, Compared};
 
 use crate::admit::Admission;
 use crate::artefact::Programs;
@@ -20,58 +24,11 @@ use proofmark_analyze::too_fast;
 use proofmark_contract::Entry;
 use proofmark_peers::PeerShelf;
 use proofmark_schema::decision::{CaseDecision, Round, Standing};
-use proofmark_schema::finding::Severity;
 use proofmark_schema::plan::{Item, Plan};
-use proofmark_schema::race::Verdict;
 use proofmark_schema::record::Record;
-use proofmark_schema::{
-    Case, ContenderId, ErrorContract, FORMAT_VERSION, Family, Isa, Memory, Outcome,
-};
+use proofmark_schema::{Case, ContenderId, ErrorContract, FORMAT_VERSION, Family};
 use proofmark_store::ItemEntry;
-
-/// What to decide.
-#[derive(Clone, Debug)]
-pub struct CompareRequest {
-    /// The one that is compared with, and the other.
-    pub arms: [Arm; 2],
-    /// The contender where an arm names none.
-    pub contender: Option<ContenderId>,
-    /// The cases; empty only where both arms are stored runs, and then all they share.
-    pub cases: Vec<Case>,
-    /// Threads each may use.
-    pub threads: usize,
-    /// What caches and pages both are measured with.
-    pub memory: Memory,
-    /// The most seconds to wait for a quiet machine before each race; 0 means no wait.
-    pub quiet_seconds: f64,
-    /// Seed of inputs, layouts and orders.
-    pub seed: u64,
-    /// Error rate of the whole comparison.
-    pub alpha: f64,
-    /// Differences smaller than this share are not reported.
-    pub report_margin: f64,
-    /// Differences smaller than this share are called the same.
-    pub same_margin: f64,
-    /// Seconds after which no further trial of a race starts.
-    pub seconds: f64,
-    /// Highest path.
-    pub cap: Isa,
-    /// Where peers are.
-    pub shelf: PeerShelf,
-}
-
-/// How a comparison ended.
-#[derive(Clone, Debug)]
-pub struct Compared {
-    /// The run that keeps its races; none where stored numbers were compared.
-    pub run: Option<String>,
-    /// One for each case, in the order asked for.
-    pub decisions: Vec<CaseDecision>,
-    /// What is worth knowing besides.
-    pub notes: Vec<String>,
-    /// The worst that follows.
-    pub severity: Severity,
-}
+use severity::severity;
 
 /// Proves both arms on every case and races them until it is decided. A case that looks slower is
 /// raced again with fresh trials before it is called slower.
@@ -84,9 +41,6 @@ pub fn compare(programs: &Programs<'_>, request: &CompareRequest) -> Result<Comp
     }
     Ok(decide(programs, request, None)?.0)
 }
-
-/// The records of both sides of a case's races.
-pub(crate) type Sides = Vec<[Record; 2]>;
 
 /// Says whether more trials may change what follows from a case and its races so far.
 pub(crate) type AskOpen<'a> = &'a dyn Fn(&CaseDecision, &[[Record; 2]]) -> Option<Open>;
@@ -102,7 +56,7 @@ pub(crate) fn decide(
 ) -> Result<(Compared, Vec<Sides>), EngineError> {
     let cases = checked(&request.cases, request.memory.cache)?;
     let stands = programs.stands(&request.arms)?;
-    let who = contenders(request, [stands[0].contender.as_ref(), stands[1].contender.as_ref()])?;
+    let who = request.contenders([stands[0].contender.as_ref(), stands[1].contender.as_ref()])?;
     let mut notes = Vec::new();
     let [first, second] = &stands;
     let is_same = first.program == second.program && first.args == second.args;
@@ -182,21 +136,6 @@ fn promises_less(base: &ErrorContract, other: &ErrorContract) -> Vec<String> {
     conceded.map(str::to_owned).chain(sums).chain(bits).collect()
 }
 
-/// The contender of each side: the one the arm names, else the command's, else the other arm's,
-/// else the one the artefact names.
-fn contenders(
-    request: &CompareRequest,
-    meant: [Option<&ContenderId>; 2],
-) -> Result<[ContenderId; 2], EngineError> {
-    let [first, second] = &request.arms;
-    let pick = |own: &Arm, other: &Arm, meant: Option<&ContenderId>| {
-        let named = own.contender.as_ref().or(request.contender.as_ref());
-        let who = named.or(other.contender.as_ref()).or(meant);
-        who.cloned().ok_or_else(|| EngineError::NoContender(own.to_string()))
-    };
-    Ok([pick(first, second, meant[0].or(meant[1]))?, pick(second, first, meant[1].or(meant[0]))?])
-}
-
 /// Checks that this program has the kernels that are asked of it, so that a typo is an error and
 /// not a refusal. Only another program itself knows which kernels it has.
 fn known(
@@ -237,35 +176,6 @@ fn plan(
         absent: Vec::new(),
         proof_seconds: 0.0,
         estimate_seconds: cases.len() as f64,
-    }
-}
-
-/// The worst that the decisions amount to.
-fn severity(decisions: &[CaseDecision]) -> Severity {
-    let of = |decision: &CaseDecision| match decision.standing {
-        Standing::Slower => Severity::Regression,
-        Standing::Undecided | Standing::NotConfirmed(Verdict::Undecided) => Severity::Undecided,
-        Standing::Faster | Standing::Same | Standing::NotConfirmed(_) | Standing::Weak => {
-            Severity::Note
-        }
-        Standing::Refused => refused(decision),
-    };
-    let is_open = |decision: &CaseDecision| decision.standing == Standing::Refused;
-    // A comparison in which every case was refused must not count as a pass.
-    let floor = if decisions.iter().all(is_open) { Severity::Environment } else { Severity::Note };
-    decisions.iter().map(of).fold(floor, Severity::max)
-}
-
-fn refused(decision: &CaseDecision) -> Severity {
-    match decision.refused.as_ref().map(|proof| proof.outcome) {
-        Some(Outcome::Wrong | Outcome::Mistrusted) => Severity::Incorrect,
-        Some(Outcome::Caught) => Severity::Integrity,
-        Some(Outcome::Crashed | Outcome::TimedOut) => Severity::Crashed,
-        Some(Outcome::Undecided) => Severity::Undecided,
-        // A case that the base does not support is no loss; one that only the other arm does not
-        // support is.
-        Some(Outcome::Unsupported) if decision.refused_arm == Some(0) => Severity::Note,
-        _ => Severity::Environment,
     }
 }
 

@@ -3,7 +3,8 @@
 //! Machines drift more than kernels do, so two numbers from different times show the change of code
 //! and machine together. A decision needs both programs to run again, side by side.
 
-use super::{CompareRequest, Compared, contenders, refused};
+use super::request::{CompareRequest, Compared};
+use super::severity::refused;
 use crate::admit::Admission;
 use crate::artefact::Programs;
 use crate::bench::refused_while_measured;
@@ -33,7 +34,7 @@ pub(super) fn compare(
     let live = request.arms.iter().find(|arm| !matches!(arm.source, Source::Run(_)));
     let stands = live.map(|arm| programs.stands(&[arm.clone(), arm.clone()])).transpose()?;
     let meant = stands.as_ref().and_then(|[stand, _]| stand.contender.as_ref());
-    let who = contenders(request, [meant, meant])?;
+    let who = request.contenders([meant, meant])?;
     let side = |arm: &Arm| -> Result<Side<'_>, EngineError> {
         match &arm.source {
             Source::Run(run) => Ok(Side::Stored(Box::new(programs.store.load(run)?))),

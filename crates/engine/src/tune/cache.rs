@@ -1,6 +1,7 @@
 //! Crossings and choices that were found before, by machine, program and question.
 
-use super::{RaceTerms, TuneRequest};
+use super::races::RaceTerms;
+use super::request::TuneRequest;
 use crate::EngineError;
 use crate::proofs::hash;
 use proofmark_analyze::{Choice, Crossing};

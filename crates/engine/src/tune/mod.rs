@@ -7,6 +7,7 @@ mod choose;
 mod concurrent;
 mod constants;
 mod races;
+mod request;
 mod track;
 
 pub use cache::{CachedTuning, cached_tunings};
@@ -16,6 +17,7 @@ pub use constants::{
     write_constants,
 };
 pub use races::RaceTerms;
+pub use request::TuneRequest;
 
 use crate::cases::checked;
 use crate::limits::ceilings;
@@ -25,37 +27,11 @@ use proofmark_analyze::{Answer, Crossing, Spot, answer};
 use proofmark_arena::Arena;
 use proofmark_contract::AxisRole;
 use proofmark_ops::tuning::{self, Blocks};
-use proofmark_peers::PeerShelf;
 use proofmark_schema::machine::MachineFacts;
-use proofmark_schema::{Cache, Case, ContenderId, Family, Isa};
+use proofmark_schema::{Cache, Case, Family};
 use proofmark_store::Store;
 use std::ffi::OsString;
 use track::Track;
-
-/// A crossing to be found.
-#[derive(Clone, Debug)]
-pub struct TuneRequest {
-    /// The case whose axis is followed; its size along the axis does not matter.
-    pub case: Case,
-    /// The axis.
-    pub axis: String,
-    /// The one that is compared with, and the one that starts to pay.
-    pub between: [ContenderId; 2],
-    /// How each race goes.
-    pub terms: RaceTerms,
-    /// Smallest and greatest size.
-    pub range: (u64, u64),
-    /// Times that the bounds of the crossing are raced.
-    pub rounds: usize,
-    /// Races after the first look, at the most.
-    pub races: usize,
-    /// Whether to measure although an answer is kept.
-    pub is_fresh: bool,
-    /// Highest path.
-    pub cap: Isa,
-    /// Where peers are.
-    pub shelf: PeerShelf,
-}
 
 /// The crossings that `--all` finds: op, case, axis, range.
 #[rustfmt::skip] // One line a crossing.

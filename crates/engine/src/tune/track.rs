@@ -1,7 +1,7 @@
 //! The races of a crossing, one size after the other.
 
-use super::TuneRequest;
 use super::races::{Races, Shown, refusal};
+use super::request::TuneRequest;
 use crate::admit::Admission;
 use crate::{EngineError, Listener};
 use proofmark_analyze::{Answer, Spot, Zone, answer, coarse, next_place};
