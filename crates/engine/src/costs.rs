@@ -1,5 +1,6 @@
 //! What the runtime itself costs: memory, threads, choices, descriptions, clocks; and targets.
 
+use crate::race::call_ns;
 use crate::{EngineError, ops};
 use proofmark_contract::{Truth, check_case, complete_case};
 use proofmark_measure::{Clock, MonotonicClock};
@@ -8,11 +9,6 @@ use proofmark_schema::{Case, DType, ErrorContract, Isa};
 use proofmark_tensor::{AlignedBuffer, Mapping, Pool, Recycler};
 use serde::{Deserialize, Serialize};
 use std::hint::black_box;
-
-/// The least nanoseconds of a slice: more than a hundred times the clock's own overhead.
-const SLICE_NS: u64 = 50_000;
-/// Slices behind a number.
-const SLICES: usize = 41;
 
 /// What a cost is counted in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -207,17 +203,6 @@ fn threads(all: &mut Vec<Cost>) {
     }));
 }
 
-/// Nanoseconds of an empty region on so many threads.
-pub(crate) fn fork_join_ns(threads: usize) -> f64 {
-    let pool = Pool::new(threads);
-    times("", || {
-        pool.run(threads, &|index| {
-            black_box(index);
-        });
-    })
-    .value
-}
-
 /// What the gate does with 4096 results.
 fn validation() -> impl FnMut() {
     let got: Vec<f64> = (0..4096).map(|n| f64::from(n as f32 * 0.37)).collect();
@@ -232,23 +217,9 @@ fn validation() -> impl FnMut() {
     }
 }
 
-/// The time of one call: the median over slices of many.
-fn times(name: &str, mut call: impl FnMut()) -> Cost {
-    let clock = MonotonicClock;
-    let mut slice = |calls: u64| {
-        let start = clock.now_ns();
-        for _ in 0..calls {
-            call();
-        }
-        (clock.now_ns() - start).max(1)
-    };
-    let mut calls = 1;
-    while slice(calls) < SLICE_NS && calls < 1 << 24 {
-        calls *= 2;
-    }
-    let mut each: Vec<f64> = (0..SLICES).map(|_| slice(calls) as f64 / calls as f64).collect();
-    each.sort_by(f64::total_cmp);
-    let (value, worst) = (each[SLICES / 2], each[SLICES * 19 / 20]);
+/// The time of one call as a cost.
+fn times(name: &str, call: impl FnMut()) -> Cost {
+    let (value, worst) = call_ns(call);
     Cost { name: name.to_owned(), value, worst, unit: CostUnit::Nanos }
 }
 

@@ -1,6 +1,7 @@
 //! Merges the shards of one plan into one run, with the same items, races and records as an
 //! unsharded run.
 
+use crate::record::RunLog;
 use crate::shard::{noted, plan_hash};
 use crate::{EngineError, Shard};
 use proofmark_schema::plan::{Item, Plan};
@@ -104,23 +105,17 @@ fn whole(runs: &[(Shard, String, Run)]) -> Plan {
 }
 
 fn write(store: &Store, plan: &Plan, runs: &[(Shard, String, Run)]) -> Result<Merged, EngineError> {
-    let id = uuid::Uuid::now_v7().to_string();
-    let mut writer = store.create(&id, plan, &runs[0].2.machine)?;
+    let mut log = RunLog::create(store, plan, &runs[0].2.machine)?;
     let names: Vec<&str> = runs.iter().map(|(_, _, run)| run.id.as_str()).collect();
-    writer.append_note(&format!("merged from runs {}", names.join(", ")))?;
+    log.note(&format!("merged from runs {}", names.join(", ")))?;
     let mut entries: Vec<ItemEntry> =
         runs.iter().flat_map(|(_, _, run)| run.items.iter().cloned()).collect();
     entries.sort_by_key(|entry| entry.item);
-    let mut records = 0;
-    for entry in &mut entries {
-        for record in &mut entry.records {
-            record.run.clone_from(&id);
-        }
-        records += entry.records.len();
-        writer.append_item(entry)?;
+    let (items, mut records) = (entries.len(), 0);
+    for entry in entries {
+        records += log.append(entry)?.len();
     }
-    writer.seal()?;
-    Ok(Merged { run: id, items: entries.len(), records })
+    Ok(Merged { run: log.seal()?, items, records })
 }
 
 #[cfg(test)]

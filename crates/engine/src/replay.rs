@@ -1,7 +1,7 @@
 //! Recomputes every number of a stored run from its slices: the results must be the same.
 
 use crate::EngineError;
-use crate::compare::decided;
+use crate::race::decided;
 use proofmark_measure::{compare, time_of_call};
 use proofmark_schema::decision::Decided;
 use proofmark_schema::race::Race;

@@ -1,21 +1,19 @@
 //! A contender against itself on more threads, all thread counts in the blocks of one race.
 
 use crate::admit::Admission;
-use crate::bench::{performance, record, refused_while_measured};
 use crate::budget::Budget;
 use crate::cases::checked;
-use crate::costs::fork_join_ns;
-use crate::limits::ceilings;
+use crate::race::{fork_join_ns, race_field};
+use crate::record::{RunLog, ceilings, raced, refused};
 use crate::{EngineError, Event, Listener, Roster, find_op};
 use proofmark_analyze::{Scaling, scalings};
 use proofmark_arena::Arena;
 use proofmark_contract::Entry;
-use proofmark_gate::Proven;
 use proofmark_machine::Ceilings;
-use proofmark_measure::{MonotonicClock, RaceRules, last_processor, race};
+use proofmark_measure::{RaceRules, last_processor};
 use proofmark_peers::PeerShelf;
 use proofmark_schema::plan::{Absence, Item, Plan};
-use proofmark_schema::record::{Judged, Record};
+use proofmark_schema::record::Record;
 use proofmark_schema::{Case, ContenderId, FORMAT_VERSION, Family, Isa, Memory, Receipt};
 use proofmark_store::{ItemEntry, Store};
 
@@ -69,29 +67,26 @@ pub fn scale(
 ) -> Result<Scaled, EngineError> {
     let threads = counts(&request.threads);
     let (plan, absent) = plan(request, &threads)?;
-    let id = uuid::Uuid::now_v7().to_string();
     let facts = proofmark_machine::facts(request.cap);
-    let mut writer = store.create(&id, &plan, &facts)?;
+    let mut log = RunLog::create(store, &plan, &facts)?;
     let items = plan.items.len();
-    listener.hear(&Event::Started { run: &id, items, done: 0 });
+    listener.hear(&Event::Started { run: log.id(), items, done: 0 });
     let ceilings = ceilings(store, &facts, request.cap, listener);
     let admission = Admission::new(arena, request.seed, request.cap, listener);
-    let mut ladder = Ladder { request, threads, admission, ceilings, listener, run: id.clone() };
+    let ladder = Ladder { request, threads, admission, ceilings, listener };
     let mut records = Vec::new();
     for item in &plan.items {
         let (number, case) = (item.index as usize + 1, format!("{} {}", item.case, item.field[0]));
         let each = plan.estimate_seconds / items as f64;
         let seconds_left = each * (items + 1 - number) as f64;
         listener.hear(&Event::Racing { number, of: items, case, seconds_left });
-        let entry = ladder.climb(item)?;
-        writer.append_item(&entry)?;
-        records.extend(entry.records);
+        records.extend(log.append(ladder.climb(item)?)?);
     }
-    writer.seal()?;
+    let run = log.seal()?;
     let many = ladder.threads.iter().copied().filter(|&threads| threads > 1);
     let fork_join: Vec<(usize, f64)> = many.map(|count| (count, fork_join_ns(count))).collect();
     let scalings = scalings(&records, &fork_join);
-    Ok(Scaled { run: id, records, scalings, absent, affinity: affinity() })
+    Ok(Scaled { run, records, scalings, absent, affinity: affinity() })
 }
 
 /// The scalings of a stored run: of this command, or of a bench on several thread counts, whose
@@ -188,12 +183,11 @@ struct Ladder<'a> {
     admission: Admission<'a>,
     ceilings: Ceilings,
     listener: &'a dyn Listener,
-    run: String,
 }
 
-impl<'a> Ladder<'a> {
+impl Ladder<'_> {
     /// Proves a contender on every thread count and races what was proven.
-    fn climb(&mut self, item: &Item) -> Result<ItemEntry, EngineError> {
+    fn climb(&self, item: &Item) -> Result<ItemEntry, EngineError> {
         let entry = find_op(&item.case.op)?;
         let who = &item.field[0];
         let with = |threads: usize| Item { threads, ..item.clone() };
@@ -204,39 +198,21 @@ impl<'a> Ladder<'a> {
             match admitted {
                 Ok(proven) => field.push(proven),
                 Err(proof) => {
-                    let judged = Judged::Refused { proof: *proof };
-                    let (item, receipt) = (with(threads), Receipt::default());
-                    records.push(record(&self.run, entry, &item, who, receipt, judged));
+                    records.push(refused(entry, &with(threads), Receipt::default(), *proof));
                 }
             }
         }
-        let raced = loop {
-            if field.is_empty() {
-                break None;
-            }
-            let rules = self.rules(item);
-            match race(&field, &rules, &MonotonicClock) {
-                Ok(race) => break Some(race),
-                Err(fault) => {
-                    self.listener.hear(&Event::Note(fault.to_string()));
-                    let failed: Proven<'a> = field.remove(fault.arm);
-                    let proof = refused_while_measured(failed.proof().clone(), &fault);
-                    let (item, receipt) = (with(failed.threads()), failed.receipt().clone());
-                    let judged = Judged::Refused { proof };
-                    records.push(record(&self.run, entry, &item, who, receipt, judged));
-                }
-            }
-        };
-        for (arm, proven) in field.iter().enumerate() {
-            let item = with(proven.threads());
-            let performance = raced.as_ref().and_then(|race| {
-                performance(race, arm, entry, &item, proven, &self.ceilings).map(Box::new)
-            });
-            let judged = Judged::Proven { proof: proven.proof().clone(), performance };
-            let receipt = proven.receipt().clone();
-            records.push(record(&self.run, entry, &item, who, receipt, judged));
+        let (race, failed) = race_field(&mut field, &self.rules(item), self.listener);
+        for (arm, proof) in failed {
+            records.push(refused(entry, &with(arm.threads()), arm.receipt().clone(), proof));
         }
-        Ok(ItemEntry { item: item.index, race: raced, decided: None, records })
+        if let Some(race) = &race {
+            for (arm, proven) in field.iter().enumerate() {
+                let item = with(proven.threads());
+                records.push(raced(entry, &item, proven, race, arm, &self.ceilings));
+            }
+        }
+        Ok(ItemEntry { item: item.index, race, decided: None, records })
     }
 
     fn rules(&self, item: &Item) -> RaceRules {

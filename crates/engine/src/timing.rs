@@ -5,7 +5,7 @@
 //! nothing else.
 
 use crate::admit::Admission;
-use crate::compare::looks_for;
+use crate::race::looks_for;
 use crate::{EngineError, Event, Listener, find_op};
 use proofmark_arena::Arena;
 use proofmark_gate::Proven;

@@ -4,26 +4,24 @@ use super::family::Evidence;
 use super::request::{CompareRequest, Sides};
 use crate::admit::Admission;
 use crate::artefact::Stand;
-use crate::bench::{performance, record, refused_while_measured, tell_new_inputs};
 use crate::jobs::run_all;
+use crate::race::{decided, looks_for, refused_while_measured, tell_new_inputs};
+use crate::record::{RunLog, raced, refused};
 use crate::room::proofs_at_once;
 use crate::{EngineError, Event, Listener, find_op};
 use proofmark_analyze::policy::Open;
 use proofmark_contract::Entry;
 use proofmark_gate::Proven;
 use proofmark_machine::Ceilings;
-use proofmark_measure::{MonotonicClock, RaceRules, rule, ruling_of, trial_values};
+use proofmark_measure::{MonotonicClock, RaceRules, rule};
+use proofmark_schema::Receipt;
 use proofmark_schema::decision::{CaseDecision, Decided, RacedArm, Round};
 use proofmark_schema::plan::{Item, Plan};
 use proofmark_schema::proof::Proof;
-use proofmark_schema::race::Race;
-use proofmark_schema::record::{Judged, Record};
-use proofmark_schema::{Case, Receipt};
+use proofmark_schema::record::Record;
 use proofmark_stats::{Looks, Stopping};
-use proofmark_store::{ItemEntry, RunWriter};
+use proofmark_store::ItemEntry;
 
-/// Working sets beyond this stream from outside the second-level cache and vary more.
-const STREAMING_BYTES: u64 = 1 << 20;
 /// Share of the time that a race of planned length is planned to take.
 const SPARED: f64 = 0.8;
 
@@ -50,7 +48,7 @@ pub(super) struct Bout<'a> {
     pub(super) records: Vec<Sides>,
     pub(super) plan: &'a Plan,
     pub(super) ceilings: Ceilings,
-    pub(super) writer: RunWriter,
+    pub(super) log: RunLog,
 }
 
 impl<'a> Bout<'a> {
@@ -104,10 +102,7 @@ impl<'a> Bout<'a> {
             program: self.stands[arm].program.clone(),
         });
         let decided = decided(round, arms, &race, &stopping, ruling.seconds);
-        let run = self.writer.id().to_owned();
-        let records = [0, 1]
-            .map(|arm| proven_record(&run, entry, item, &field[arm], &race, arm, &self.ceilings));
-        self.records[case].push(records.clone());
+        let records = [0, 1].map(|arm| raced(entry, item, &field[arm], &race, arm, &self.ceilings));
         let evidence = Evidence {
             verdict: decided.ruling.comparison.verdict,
             ratio: decided.ruling.comparison.ratio.estimate,
@@ -126,7 +121,7 @@ impl<'a> Bout<'a> {
         let item = item.index;
         let records = records.into();
         let entry = ItemEntry { item, race: Some(race), decided: Some(decided), records };
-        self.writer.append_item(&entry)?;
+        self.records[case].extend(<[Record; 2]>::try_from(self.log.append(entry)?));
         Ok(Some(evidence))
     }
 
@@ -209,49 +204,8 @@ impl<'a> Bout<'a> {
     ) -> Result<(), EngineError> {
         let decision = &mut self.decisions[case];
         decision.refuse(arm, proof.clone());
-        let who = proof.contender.clone();
-        let judged = Judged::Refused { proof: *proof };
-        let records = vec![record(self.writer.id(), entry, item, &who, receipt, judged)];
-        let entry = ItemEntry { item: item.index, race: None, decided: None, records };
-        Ok(self.writer.append_item(&entry)?)
+        let records = vec![refused(entry, item, receipt, *proof)];
+        self.log.append(ItemEntry { item: item.index, race: None, decided: None, records })?;
+        Ok(())
     }
-}
-
-/// When a race on a case may decide. A case that streams or uses several threads varies more and
-/// gets more trials.
-pub(crate) fn looks_for(entry: &Entry, case: &Case, threads: usize) -> Looks {
-    let bytes = entry.op.signature(case).map_or(0, |signature| signature.bytes());
-    if threads > 1 || bytes > STREAMING_BYTES { Looks::long() } else { Looks::short() }
-}
-
-/// What follows from a race's slices. It is a pure function of them, so a replay gives the same.
-pub(crate) fn decided(
-    round: Round,
-    arms: [RacedArm; 2],
-    race: &Race,
-    stopping: &Stopping,
-    seconds: f64,
-) -> Decided {
-    let (effects, within) = trial_values(race, 0, 1);
-    Decided {
-        round,
-        arms,
-        looks: stopping.looks.at().to_vec(),
-        ruling: ruling_of(race, stopping, seconds),
-        p_value: stopping.p_value(&effects, &within),
-    }
-}
-
-fn proven_record(
-    run: &str,
-    entry: &'static Entry,
-    item: &Item,
-    proven: &Proven<'_>,
-    race: &Race,
-    arm: usize,
-    ceilings: &Ceilings,
-) -> Record {
-    let performance = performance(race, arm, entry, item, proven, ceilings).map(Box::new);
-    let judged = Judged::Proven { proof: proven.proof().clone(), performance };
-    record(run, entry, item, proven.contender(), proven.receipt().clone(), judged)
 }

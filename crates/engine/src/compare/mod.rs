@@ -6,7 +6,6 @@ mod request;
 mod severity;
 mod weak;
 
-pub(crate) use bout::{decided, looks_for};
 pub(crate) use request::Sides;
 pub use request::{CompareRequest, Compared};
 
@@ -14,7 +13,7 @@ use crate::admit::Admission;
 use crate::artefact::Programs;
 use crate::budget::Budget;
 use crate::cases::checked;
-use crate::limits::ceilings;
+use crate::record::{RunLog, ceilings};
 use crate::roster::best_path;
 use crate::{Arm, EngineError, Source, check_contender};
 use bout::{Bout, Lap};
@@ -27,7 +26,6 @@ use proofmark_schema::decision::{CaseDecision, Round, Standing};
 use proofmark_schema::plan::{Item, Plan};
 use proofmark_schema::record::Record;
 use proofmark_schema::{Case, ContenderId, ErrorContract, FORMAT_VERSION, Family};
-use proofmark_store::ItemEntry;
 use severity::severity;
 
 /// Proves both arms on every case and races them until it is decided. A case that looks slower is
@@ -65,9 +63,8 @@ pub(crate) fn decide(
     }
     known(&request.arms, &cases, &who, &request.shelf)?;
     let plan = plan(&cases, &who, request, if open.is_some() { 3 } else { 2 });
-    let id = uuid::Uuid::now_v7().to_string();
     let facts = proofmark_machine::facts(request.cap);
-    let writer = programs.store.create(&id, &plan, &facts)?;
+    let log = RunLog::create(programs.store, &plan, &facts)?;
     let mut bout = Bout {
         request,
         listener: programs.listener,
@@ -83,7 +80,7 @@ pub(crate) fn decide(
         records: vec![Vec::new(); cases.len()],
         plan: &plan,
         ceilings: ceilings(programs.store, &facts, request.cap, programs.listener),
-        writer,
+        log,
     };
     let alpha = if open.is_some() { request.alpha / 2.0 } else { request.alpha };
     let mut race = |round, case, alpha| {
@@ -100,12 +97,8 @@ pub(crate) fn decide(
         let mut race = |case, why, alpha| bout.race(Lap::Settlement(why), case, alpha);
         third_round(&mut standings, &open, alpha, &mut race)?;
     }
-    let Bout { mut decisions, records, mut writer, .. } = bout;
-    for item in writer.missing() {
-        let nothing = ItemEntry { item, race: None, decided: None, records: Vec::new() };
-        writer.append_item(&nothing)?;
-    }
-    writer.seal()?;
+    let Bout { mut decisions, records, log, .. } = bout;
+    let run = log.seal()?;
     for (decision, standing) in decisions.iter_mut().zip(standings) {
         decision.standing = standing;
     }
@@ -122,7 +115,7 @@ pub(crate) fn decide(
             notes.push(note);
         }
     }
-    Ok((Compared { run: Some(id), decisions, notes, severity }, records))
+    Ok((Compared { run: Some(run), decisions, notes, severity }, records))
 }
 
 /// What the base promises and the other arm does not.

@@ -20,7 +20,7 @@ pub use races::RaceTerms;
 pub use request::TuneRequest;
 
 use crate::cases::checked;
-use crate::limits::ceilings;
+use crate::record::ceilings;
 use crate::roster::best_path;
 use crate::{EngineError, Here, Listener, check_contender, find_op};
 use proofmark_analyze::{Answer, Crossing, Spot, answer};

@@ -1,8 +1,8 @@
 //! Races of two that decide, one after the other, kept as one run.
 
-use crate::bench::{performance, record};
 use crate::budget::Budget;
-use crate::compare::{decided, looks_for};
+use crate::race::{decided, looks_for};
+use crate::record::{RunLog, raced};
 use crate::{EngineError, Event, Listener};
 use proofmark_contract::Entry;
 use proofmark_gate::Proven;
@@ -13,7 +13,6 @@ use proofmark_schema::machine::MachineFacts;
 use proofmark_schema::plan::{Item, Plan};
 use proofmark_schema::quantity::Interval;
 use proofmark_schema::race::Verdict;
-use proofmark_schema::record::Judged;
 use proofmark_schema::{Case, FORMAT_VERSION, Memory};
 use proofmark_stats::Stopping;
 use proofmark_store::{ItemEntry, Store};
@@ -114,12 +113,10 @@ impl<'a> Races<'a> {
             memory: Memory::default(),
             uses: Vec::new(),
         };
-        let records = field.iter().enumerate().map(|(arm, proven)| {
-            let performance = performance(&race, arm, entry, &item, proven, &self.ceilings);
-            let (proof, performance) = (proven.proof().clone(), performance.map(Box::new));
-            let (who, receipt) = (proven.contender(), proven.receipt().clone());
-            record("", entry, &item, who, receipt, Judged::Proven { proof, performance })
-        });
+        let records = field
+            .iter()
+            .enumerate()
+            .map(|(arm, proven)| raced(entry, &item, proven, &race, arm, &self.ceilings));
         let records = records.collect();
         let [first, second] = who;
         let [one, two] = names;
@@ -146,8 +143,7 @@ impl<'a> Races<'a> {
         store: &Store,
         facts: &MachineFacts,
     ) -> Result<String, EngineError> {
-        let id = uuid::Uuid::now_v7().to_string();
-        let (items, mut entries): (Vec<Item>, Vec<ItemEntry>) =
+        let (items, entries): (Vec<Item>, Vec<ItemEntry>) =
             std::mem::take(&mut self.items).into_iter().unzip();
         let plan = Plan {
             format: FORMAT_VERSION,
@@ -158,13 +154,11 @@ impl<'a> Races<'a> {
             proof_seconds: 0.0,
             estimate_seconds: 0.0,
         };
-        let mut writer = store.create(&id, &plan, facts)?;
-        for entry in &mut entries {
-            entry.records.iter_mut().for_each(|record| record.run.clone_from(&id));
-            writer.append_item(entry)?;
+        let mut log = RunLog::create(store, &plan, facts)?;
+        for entry in entries {
+            log.append(entry)?;
         }
-        writer.seal()?;
-        Ok(id)
+        log.seal()
     }
 }
 

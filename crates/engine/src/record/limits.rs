@@ -55,7 +55,7 @@ pub(crate) fn ceilings(
 
 /// What a call of a case demands of the machine, given its threads, its caches and the number of
 /// operand sets it walks over.
-pub(crate) fn demand(
+pub(super) fn demand(
     entry: &Entry,
     case: &Case,
     threads: usize,

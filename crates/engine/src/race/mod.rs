@@ -1,0 +1,9 @@
+//! The third phase: proven contenders are raced, and what follows from a race is decided.
+
+mod decided;
+mod field;
+mod in_process;
+
+pub(crate) use decided::{decided, looks_for};
+pub(crate) use field::{race_field, refused_while_measured, tell_new_inputs};
+pub(crate) use in_process::{call_ns, fork_join_ns};
