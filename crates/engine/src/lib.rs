@@ -1,92 +1,63 @@
 //! The conductor and library façade: plan, prove, race, record, analyze.
+//!
+//! The phases are folders, in this order: `workload` and `plan`, `prove`, `race`, `record`. Beside
+//! them, `profile` looks into a contender and `render` writes for other programs. The `verbs` are
+//! what can be asked; each goes through the phases. `cargo xtask arrows` holds this order.
 #![forbid(unsafe_code)]
 
-mod admit;
-mod arm;
-mod artefact;
-mod bench;
 mod bounded;
-mod budget;
-mod cases;
-mod check;
-mod compare;
-mod costs;
-mod coverage;
 mod error;
-mod estimate;
 mod event;
-mod exported;
-mod import;
 mod jobs;
-mod judge;
-mod merge;
-mod opening;
 mod ops;
 mod plan;
-mod portfolio;
 mod profile;
-mod project;
-mod proofs;
 mod prove;
 mod race;
 mod record;
-mod replay;
-mod request;
-mod revision;
-mod room;
-mod roster;
-mod rules;
-mod scale;
-mod selftest;
-mod shard;
+mod render;
 mod suggest;
-mod suite;
 mod sweep;
-mod timing;
-mod trace;
-mod tune;
+mod verbs;
 mod workload;
 
-pub use arm::{Arm, Source};
-pub use artefact::{Here, Programs};
-pub use bench::Bench;
-pub use check::{CheckRequest, check};
-pub use compare::{CompareRequest, Compared, compare};
-pub use costs::{Cost, CostUnit, TARGETS, Target, costs, read_targets};
-pub use coverage::{Covered, Known, coverage};
 pub use error::EngineError;
-pub use estimate::at_this_pace;
 pub use event::{Event, Listener};
-pub use exported::{StoredRow, StoredRun, samples, started, stored_run};
-pub use import::{IMPORTERS, Imported, ImportedRow, Importer, import, imported};
-pub use judge::{JUDGED_OPS, JudgeRequest, JudgeVerdict, judge_verdict, selftest_judge};
-pub use merge::{Merged, merge};
-pub use opening::check_opens;
 pub use ops::{find_op, ops};
-pub use plan::{cases, plan};
-pub use portfolio::{Certified, ProveRequest};
+pub use plan::{
+    Arm, PROJECT_FILE, Project, Request, Roster, SIZES, Shard, Source, Suite, at_this_pace, cases,
+    check_contender, check_specimen, isa_cap, plan,
+};
 pub use profile::{Inspected, ProfileRequest, Profiled, SampledBy, Sampling, inspect, profile};
-pub use project::{PROJECT_FILE, Project};
-pub use proofs::ProofBook;
-pub use prove::{Proved, prove, reproduce};
+pub use prove::{Certified, ProofBook, ProveRequest};
+pub use race::{Here, Programs};
 pub use record::probe_machine;
-pub use replay::{Replayed, replay};
-pub use request::Request;
-pub use roster::{Roster, check_contender, check_specimen, isa_cap};
-pub use scale::{ScaleRequest, Scaled, scale, scale_of_run};
-pub use selftest::{GateSelfTest, OpSelfTest, OtherGateCount, selftest_gate};
-pub use shard::Shard;
+pub use render::{
+    Constants, Emit, StoredRow, StoredRun, Traced, Tuned, TunedBlocks, TunedKernel, read_constants,
+    samples, set_constants, snippet, started, stored_run, trace, unit as tuned_unit,
+    write_constants,
+};
 pub use suggest::nearest;
-pub use suite::{SIZES, Suite};
 pub use sweep::Sweep;
-pub use timing::{
+pub use verbs::bench::Bench;
+pub use verbs::check::{CheckRequest, check};
+pub use verbs::compare::{CompareRequest, Compared, compare};
+pub use verbs::costs::{Cost, CostUnit, TARGETS, Target, costs, read_targets};
+pub use verbs::coverage::{Covered, Known, coverage};
+pub use verbs::import::{IMPORTERS, Imported, ImportedRow, Importer, import, imported};
+pub use verbs::judge::{JUDGED_OPS, JudgeRequest, JudgeVerdict, judge_verdict, selftest_judge};
+pub use verbs::merge::{Merged, merge};
+pub use verbs::opening::check_opens;
+pub use verbs::prove::{Proved, prove, reproduce};
+pub use verbs::replay::{Replayed, replay};
+pub use verbs::scale::{ScaleRequest, Scaled, scale, scale_of_run};
+pub use verbs::selftest::{GateSelfTest, OpSelfTest, OtherGateCount, selftest_gate};
+pub use verbs::timing::{
     PLANTED, TimingRequest, TimingVerdict, loop_overheads, selftest_timing, timing_verdict,
 };
-pub use trace::{Traced, trace};
-pub use tune::{
-    CachedTuning, ChooseRequest, Constants, Emit, RaceTerms, TuneRequest, Tuned, TunedBlocks,
-    TunedKernel, USUAL, USUAL_PRODUCTS, Usual, cached_tunings, choose, read_constants,
-    set_constants, snippet, tune, unit as tuned_unit, usual as usual_crossing, write_constants,
+pub use verbs::tune::{
+    CachedTuning, ChooseRequest, RaceTerms, TuneRequest, USUAL, USUAL_PRODUCTS, Usual,
+    cached_tunings, choose, tune, usual as usual_crossing,
 };
 pub use workload::{
     Model, ModelError, find as find_workload, names as workload_names, read_config,

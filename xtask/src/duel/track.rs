@@ -36,7 +36,7 @@ mod tests {
 
     #[test]
     fn every_track_is_one_of_the_timing_self_test() {
-        let engine = include_str!("../../../crates/engine/src/timing.rs");
+        let engine = include_str!("../../../crates/engine/src/verbs/timing.rs");
         for track in all() {
             assert!(engine.contains(track.case), "{} is not in timing.rs", track.case);
         }

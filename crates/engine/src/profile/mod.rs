@@ -5,9 +5,8 @@ mod symbols;
 
 pub use asm::{Inspected, inspect};
 
-use crate::admit::Admission;
-use crate::cases::checked;
-use crate::roster::best_path;
+use crate::plan::{best_path, checked};
+use crate::prove::Admission;
 use crate::{EngineError, Listener, check_contender};
 use proofmark_analyze::{Profile, Stack, profile as count};
 use proofmark_arena::{Arena, Batch, Sampler};

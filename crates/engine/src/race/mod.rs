@@ -1,9 +1,14 @@
-//! The third phase: proven contenders are raced, and what follows from a race is decided.
+//! The third phase: programs are made ready, proven contenders are raced, and what follows from a
+//! race is decided.
 
+mod artefact;
 mod decided;
 mod field;
 mod in_process;
+mod revision;
 
+pub(crate) use artefact::Stand;
+pub use artefact::{Here, Programs};
 pub(crate) use decided::{decided, looks_for};
 pub(crate) use field::{race_field, refused_while_measured, tell_new_inputs};
 pub(crate) use in_process::{call_ns, fork_join_ns};

@@ -1,0 +1,29 @@
+//! The first phase: a request becomes a plan, with every case and its field, before anything runs.
+
+mod arm;
+mod budget;
+mod cases;
+pub(crate) mod estimate;
+mod make;
+mod project;
+mod request;
+mod room;
+mod roster;
+mod rules;
+mod shard;
+mod suite;
+
+pub use arm::{Arm, Source};
+pub(crate) use budget::Budget;
+pub(crate) use cases::{checked, fitting};
+pub use estimate::at_this_pace;
+pub use make::{cases, plan};
+pub use project::{PROJECT_FILE, Project};
+pub use request::Request;
+pub(crate) use room::{check_room, proofs_at_once};
+pub(crate) use roster::best_path;
+pub use roster::{Roster, check_contender, check_specimen, isa_cap};
+pub(crate) use rules::{depth_for, proof_rules};
+pub use shard::Shard;
+pub(crate) use shard::{noted, plan_hash};
+pub use suite::{SIZES, Suite};

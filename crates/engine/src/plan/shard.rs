@@ -1,0 +1,153 @@
+//! A part of a plan, chosen by the hash of its cases, so that machines can share a plan without
+//! communication.
+//!
+//! The distinct cases of the plan are sorted by the BLAKE3 hash of their text and dealt out like
+//! cards: the case of rank r goes to shard r mod n + 1. All items of a case stay together and keep
+//! their numbers, so that seeds, layouts and orders are those of the whole run; the shards differ
+//! by at most one case.
+
+use crate::EngineError;
+use proofmark_schema::plan::{Item, Plan};
+use std::collections::BTreeSet;
+use std::fmt;
+use std::str::FromStr;
+
+/// Shards that a plan may have.
+const MOST: u32 = 10_000;
+
+/// One shard of many: `2/8` is the second of eight.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Shard {
+    number: u32,
+    of: u32,
+}
+
+impl Shard {
+    /// Everything.
+    pub const WHOLE: Shard = Shard { number: 1, of: 1 };
+
+    /// Which of these texts belong to this shard.
+    pub(crate) fn choose(self, texts: &BTreeSet<String>) -> BTreeSet<String> {
+        let mut ranked: Vec<_> =
+            texts.iter().map(|text| (blake3::hash(text.as_bytes()), text)).collect();
+        ranked.sort_by(|a, b| a.0.as_bytes().cmp(b.0.as_bytes()));
+        let is_ours = |&(rank, _): &(usize, _)| rank as u32 % self.of == self.number - 1;
+        ranked.into_iter().enumerate().filter(is_ours).map(|(_, (_, text))| text.clone()).collect()
+    }
+
+    /// This shard of a plan. The list of absent contenders is that of the whole plan.
+    pub fn part(self, whole: &Plan) -> Plan {
+        let case = |item: &Item| item.case.to_string();
+        let chosen = self.choose(&whole.items.iter().map(case).collect());
+        let is_ours = |item: &&Item| chosen.contains(&case(item));
+        let items: Vec<Item> = whole.items.iter().filter(is_ours).cloned().collect();
+        let mut part = Plan { items, ..whole.clone() };
+        super::estimate::write(&mut part);
+        part
+    }
+
+    /// What a run of this shard notes in its journal.
+    pub(crate) fn note(self, whole: &Plan) -> String {
+        format!("{NOTE}{self} of plan {}", plan_hash(whole))
+    }
+}
+
+const NOTE: &str = "shard ";
+
+/// The shard and the hash of the whole plan that a run's notes name.
+pub(crate) fn noted(notes: &[String]) -> Option<(Shard, String)> {
+    notes.iter().find_map(|note| {
+        let (shard, hash) = note.strip_prefix(NOTE)?.split_once(" of plan ")?;
+        Some((shard.parse().ok()?, hash.to_owned()))
+    })
+}
+
+/// A hash of everything that a plan does. The list of absent contenders is excluded, because its
+/// reasons mention free memory, which changes from moment to moment.
+pub(crate) fn plan_hash(plan: &Plan) -> String {
+    let plan = Plan { absent: Vec::new(), ..plan.clone() };
+    let text = serde_json::to_vec(&plan).unwrap_or_default();
+    blake3::hash(&text).to_hex().to_string()
+}
+
+impl fmt::Display for Shard {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}/{}", self.number, self.of)
+    }
+}
+
+impl FromStr for Shard {
+    type Err = EngineError;
+
+    fn from_str(text: &str) -> Result<Shard, EngineError> {
+        let parse = || {
+            let (number, of) = text.split_once('/')?;
+            let (number, of) = (number.parse().ok()?, of.parse().ok()?);
+            ((1..=of).contains(&number) && of <= MOST).then_some(Shard { number, of })
+        };
+        parse().ok_or_else(|| EngineError::Shard(text.to_owned()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proofmark_schema::{Case, DType, FORMAT_VERSION, Memory};
+
+    fn plan(cases: u64) -> Plan {
+        let item = |index| Item {
+            index,
+            // Two items of each case, as two thread counts make them.
+            case: Case::new("add", DType::F32).axis("d", 1 + index / 2),
+            field: Vec::new(),
+            threads: 1 + index as usize % 2,
+            memory: Memory::default(),
+            uses: Vec::new(),
+        };
+        Plan {
+            format: FORMAT_VERSION,
+            seed: 7,
+            budget: "quick".to_owned(),
+            items: (0..2 * cases).map(item).collect(),
+            absent: Vec::new(),
+            proof_seconds: 0.0,
+            estimate_seconds: 0.0,
+        }
+    }
+
+    #[test]
+    fn every_item_is_in_just_one_shard_and_shards_differ_by_one_case_at_most() {
+        let whole = plan(23);
+        for of in [1, 2, 3, 7, 23, 30] {
+            let mut seen: Vec<u64> = Vec::new();
+            for number in 1..=of {
+                let part = Shard { number, of }.part(&whole);
+                let cases = part.items.len() as u64 / 2;
+                assert!((23 / u64::from(of)..=23u64.div_ceil(u64::from(of))).contains(&cases));
+                assert!(part.items.as_chunks::<2>().0.iter().all(|[a, b]| a.case == b.case));
+                seen.extend(part.items.iter().map(|item| item.index));
+            }
+            seen.sort_unstable();
+            assert_eq!(seen, (0..46).collect::<Vec<_>>());
+        }
+    }
+
+    #[test]
+    fn the_deal_is_the_same_for_ever() {
+        let part = Shard { number: 1, of: 3 }.part(&plan(9));
+        let sizes: Vec<u64> = part.items.iter().filter_map(|item| item.case.size("d")).collect();
+        assert_eq!(sizes, [2, 2, 7, 7, 9, 9]);
+    }
+
+    #[test]
+    fn shards_parse_back_and_others_say_what_would_be_right() {
+        assert_eq!("2/8".parse::<Shard>().unwrap().to_string(), "2/8");
+        for text in ["", "0/2", "3/2", "1", "1/0", "-1/2", "a/b", "1/10001", "1/2/3"] {
+            let error = text.parse::<Shard>().unwrap_err();
+            assert!(error.hint().unwrap().contains("--shard 1/2"), "{text}");
+        }
+        let note = Shard { number: 2, of: 8 }.note(&plan(1));
+        let (shard, hash) = noted(&["x".to_owned(), note]).unwrap();
+        assert_eq!((shard.to_string(), hash), ("2/8".to_owned(), plan_hash(&plan(1))));
+    }
+}

@@ -1,0 +1,107 @@
+//! Admits contenders to races: each is certified once on its op's whole portfolio and then proven
+//! on the case.
+
+use crate::jobs::run_all;
+use crate::plan::{depth_for, proof_rules, proofs_at_once};
+use crate::{Event, Listener, Roster};
+use proofmark_arena::{Arena, give_back_memory};
+use proofmark_contract::Entry;
+use proofmark_gate::{Certificate, Depth, Proven, Rules, certify};
+use proofmark_schema::proof::Proof;
+use proofmark_schema::{Case, ContenderId, DType, Isa};
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+/// The contenders of one program on their way into races.
+pub(crate) struct Admission<'a> {
+    arena: &'a Arena,
+    seed: u64,
+    cap: Isa,
+    listener: &'a dyn Listener,
+    certificates: Mutex<BTreeMap<Key, Arc<Certificate<'static>>>>,
+}
+
+/// What a certificate is of: op, contender, element type and threads.
+type Key = (&'static str, ContenderId, DType, usize);
+
+impl<'a> Admission<'a> {
+    pub(crate) fn new(
+        arena: &'a Arena,
+        seed: u64,
+        cap: Isa,
+        listener: &'a dyn Listener,
+    ) -> Admission<'a> {
+        Admission { arena, seed, cap, listener, certificates: Mutex::default() }
+    }
+
+    /// Admits a field to the races of a case, using all processors at once because proofs do not
+    /// need a quiet machine. The results are in the order of the field.
+    pub(crate) fn admit_all(
+        &self,
+        entry: &'static Entry,
+        case: &Case,
+        field: &[(&ContenderId, usize)],
+    ) -> Vec<Result<Proven<'a>, Box<Proof>>> {
+        let most = proofs_at_once(entry, case);
+        let results = run_all(field, most, |&arm| self.examine(entry, case, arm));
+        give_back_memory();
+        results
+    }
+
+    /// Admits one contender.
+    ///
+    /// # Errors
+    /// The proof with its refusal.
+    pub(crate) fn admit(
+        &self,
+        entry: &'static Entry,
+        case: &Case,
+        who: &ContenderId,
+        threads: usize,
+    ) -> Result<Proven<'a>, Box<Proof>> {
+        let proven = self.examine(entry, case, (who, threads));
+        give_back_memory();
+        proven
+    }
+
+    /// Certifies a contender on its op's portfolio, unless that is done, and proves the case.
+    fn examine(
+        &self,
+        entry: &'static Entry,
+        case: &Case,
+        (who, threads): (&ContenderId, usize),
+    ) -> Result<Proven<'a>, Box<Proof>> {
+        let siblings = |case| Roster::new("native/*@*", self.cap).siblings(entry, who, case);
+        let rules = |case, depth| proof_rules(self.seed, threads, siblings(case), depth);
+        let key = (entry.op.name(), who.clone(), case.dtype, threads);
+        let known = self.certificates().get(&key).cloned();
+        let certificate = known.unwrap_or_else(|| {
+            let made = Arc::new(self.certify(entry, case.dtype, who, &rules(None, Depth::Full)));
+            self.certificates().insert(key, Arc::clone(&made));
+            made
+        });
+        let rules = rules(Some(case), depth_for(entry, case));
+        let proven = certificate.prove(self.arena, entry.op, case, &rules);
+        if let Err(proof) = &proven {
+            let (what, outcome) = (format!("{case} {who}"), proof.outcome);
+            self.listener.hear(&Event::Judged { what, outcome });
+        }
+        proven
+    }
+
+    fn certify(
+        &self,
+        entry: &'static Entry,
+        dtype: DType,
+        who: &ContenderId,
+        rules: &Rules,
+    ) -> Certificate<'static> {
+        let what = format!("{} {who} {dtype}", entry.op.name());
+        self.listener.hear(&Event::Certifying { what });
+        certify(self.arena, entry.op, who, dtype, &entry.op.proof_cases(dtype), rules)
+    }
+
+    fn certificates(&self) -> MutexGuard<'_, BTreeMap<Key, Arc<Certificate<'static>>>> {
+        self.certificates.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

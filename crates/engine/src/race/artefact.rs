@@ -1,0 +1,106 @@
+//! Turns an arm into a program that can be run: this one, a saved one, or one that is built now.
+
+use super::revision;
+use crate::{Arm, EngineError, Listener, Source};
+use proofmark_arena::{Arena, Spawn};
+use proofmark_schema::{Artefact, ContenderId, FORMAT_VERSION};
+use proofmark_store::{Shelf, Store};
+use std::path::{Path, PathBuf};
+
+/// The running program as a worker.
+#[derive(Clone, Debug)]
+pub struct Here {
+    /// Where it lies.
+    pub program: PathBuf,
+    /// Arguments that make it a worker.
+    pub args: Vec<String>,
+}
+
+/// Where programs come from.
+pub struct Programs<'a> {
+    /// Where they are kept.
+    pub store: &'a Store,
+    /// The running program.
+    pub here: &'a Here,
+    /// The folder whose revisions are meant.
+    pub repo: &'a Path,
+    /// The listener that hears about builds.
+    pub listener: &'a dyn Listener,
+}
+
+/// An arm that can be run.
+pub(crate) struct Stand {
+    pub(crate) arena: Arena,
+    /// SHA-256 of the program, where it is kept.
+    pub(crate) program: Option<String>,
+    /// Arguments that make it a worker.
+    pub(crate) args: Vec<String>,
+    /// The contender that the artefact means where none is named.
+    pub(crate) contender: Option<ContenderId>,
+}
+
+impl Programs<'_> {
+    /// Both arms as programs. Every program that has to be built is built before anything runs.
+    pub(crate) fn stands(&self, arms: &[Arm; 2]) -> Result<[Stand; 2], EngineError> {
+        if arms.iter().all(|arm| arm.source == Source::Here) {
+            let arena = || arena(self.here.program.clone(), &self.here.args);
+            let args = || self.here.args.clone();
+            let stand = || Stand { arena: arena(), program: None, args: args(), contender: None };
+            return Ok([stand(), stand()]);
+        }
+        let artefacts = [self.artefact(&arms[0])?, self.artefact(&arms[1])?];
+        let [first, second] = artefacts;
+        Ok([self.stand(&arms[0], first)?, self.stand(&arms[1], second)?])
+    }
+
+    /// Keeps an arm's program under a name.
+    ///
+    /// # Errors
+    /// If it cannot be built, is no worker, or cannot be kept.
+    pub fn save_baseline(
+        &self,
+        name: &str,
+        from: Option<&Arm>,
+        contender: Option<&ContenderId>,
+    ) -> Result<Artefact, EngineError> {
+        let here = Arm { source: Source::Here, contender: None };
+        let from = from.unwrap_or(&here);
+        let mut artefact = self.artefact(from)?;
+        let meant = contender.or(from.contender.as_ref());
+        artefact.contender = meant.cloned().or(artefact.contender);
+        self.stand(from, artefact.clone())?;
+        self.store.name_artefact(Shelf::Baselines, name, &artefact)?;
+        Ok(artefact)
+    }
+
+    fn artefact(&self, arm: &Arm) -> Result<Artefact, EngineError> {
+        match &arm.source {
+            Source::Here => Ok(self.store.keep_program(&self.here.program, &self.here.args)?),
+            Source::Revision(name) => revision::build(self.store, self.repo, name, self.listener),
+            Source::Baseline(name) => {
+                let artefact = self.store.baseline(name)?;
+                if artefact.format != FORMAT_VERSION {
+                    let (arm, format) = (arm.to_string(), artefact.format);
+                    return Err(EngineError::OtherFormat { arm, format });
+                }
+                Ok(artefact)
+            }
+            Source::Run(_) => Err(EngineError::OnlyNumbers(arm.to_string())),
+        }
+    }
+
+    /// Checks the program's hash and lets it greet once.
+    fn stand(&self, arm: &Arm, artefact: Artefact) -> Result<Stand, EngineError> {
+        let arena = arena(self.store.program(&artefact)?, &artefact.args);
+        if let Err(fault) = arena.spawn(&Spawn::default()) {
+            let (arm, said) = (arm.to_string(), fault.to_string());
+            return Err(EngineError::NoGreeting { arm, said });
+        }
+        let Artefact { sha256, args, contender, .. } = artefact;
+        Ok(Stand { arena, program: Some(sha256), args, contender })
+    }
+}
+
+fn arena(program: PathBuf, args: &[String]) -> Arena {
+    Arena::new(program, args.iter().map(Into::into).collect())
+}
