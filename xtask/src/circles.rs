@@ -1,4 +1,4 @@
-//! The order of files within a crate: no circle of files.
+//! The order of files within a crate: no circle, and in the engine the order of its phases.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::path::Path;
@@ -8,6 +8,17 @@ use crate::imports::{Module, Sources};
 
 /// The crates whose files form no circle.
 const ACYCLIC: &[&str] = &["schema", "stats", "gate", "measure", "engine", "report"];
+
+/// The folders of the engine. A file imports its own folder and those before it; the files that lie
+/// beside the folders import none of them.
+const PHASES: &[&str] =
+    &["workload", "plan", "prove", "race", "record", "profile", "render", VERBS];
+
+/// The folder of what can be asked of the engine. A verb imports no other verb.
+const VERBS: &str = "verbs";
+
+/// The one verb that may import another: a check is made of comparisons.
+const VERB_ON_VERB: (&str, &str) = ("check", "compare");
 
 /// For every file of a crate, those that it imports.
 type Imports = BTreeMap<Module, BTreeSet<Module>>;
@@ -23,8 +34,50 @@ pub(crate) fn check(root: &Path) -> Result<Vec<String>, Failure> {
             format!("circle of files: {} -> {}", files.join(" -> "), files[0])
         });
         complaints.extend(told);
+        if *name == "engine" {
+            if !imports.keys().any(is_verb) {
+                complaints.push(format!("the engine has no file in `{VERBS}`"));
+            }
+            let rules: [(&str, Vec<(Module, Module)>); 2] = [
+                ("a phase imports a later one", against_phases(&imports)),
+                ("a verb imports another", between_verbs(&imports)),
+            ];
+            for (rule, broken) in rules {
+                complaints.extend(broken.iter().map(|(from, to)| {
+                    format!("{rule}: {} -> {}", sources.path(from), sources.path(to))
+                }));
+            }
+        }
     }
     Ok(complaints)
+}
+
+fn is_verb(module: &Module) -> bool {
+    module.len() > 1 && module[0] == VERBS
+}
+
+/// The imports that lead from a phase to a later one. The root, which re-exports all, is left out.
+fn against_phases(imports: &Imports) -> Vec<(Module, Module)> {
+    let phase = |module: &Module| {
+        let first = module.first()?;
+        PHASES.iter().position(|phase| phase == first)
+    };
+    arrows(imports).filter(|(from, to)| !from.is_empty() && phase(from) < phase(to)).collect()
+}
+
+/// The imports of a verb by another, but for the one that is allowed.
+fn between_verbs(imports: &Imports) -> Vec<(Module, Module)> {
+    let is_broken = |(from, to): &(Module, Module)| {
+        is_verb(from)
+            && is_verb(to)
+            && from[1] != to[1]
+            && (from[1].as_str(), to[1].as_str()) != VERB_ON_VERB
+    };
+    arrows(imports).filter(is_broken).collect()
+}
+
+fn arrows(imports: &Imports) -> impl Iterator<Item = (Module, Module)> {
+    imports.iter().flat_map(|(from, all)| all.iter().map(|to| (from.clone(), to.clone())))
 }
 
 /// The shortest circle through each file that is in one, and in none that was found before.
@@ -95,6 +148,24 @@ mod tests {
     fn two_circles_are_told_apart() {
         let imports = crate_of(&["a -> b", "b -> a", "a -> x", "x -> y", "y -> x"]);
         assert_eq!(circles(&imports).len(), 2);
+    }
+
+    #[test]
+    fn a_planted_import_of_a_later_phase_is_found() {
+        let right = ["verbs::bench -> plan::make", "plan::make -> error", "race -> prove::admit"];
+        assert_eq!(against_phases(&crate_of(&right)), []);
+        for wrong in ["plan::roster -> verbs::compare", "error -> plan", "prove::a -> record::b"] {
+            assert_eq!(against_phases(&crate_of(&[wrong])).len(), 1, "{wrong}");
+        }
+    }
+
+    #[test]
+    fn a_planted_import_of_a_verb_by_another_is_found() {
+        let right = ["verbs::check -> verbs::compare", "verbs::tune::track -> verbs::tune::races"];
+        assert_eq!(between_verbs(&crate_of(&right)), []);
+        for wrong in ["verbs::scale -> verbs::costs", "verbs::compare::bout -> verbs::check"] {
+            assert_eq!(between_verbs(&crate_of(&[wrong])).len(), 1, "{wrong}");
+        }
     }
 
     #[test]

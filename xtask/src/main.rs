@@ -29,8 +29,8 @@ commands:
   check --list        list the steps
   long                what is too long for CI: every proof at every cap, all inputs of functions
   levels              fail if the release program leaves code of a level outside it; part of long
-  arrows              fail on a dependency between crates that the table does not allow, or a
-                      circle of files
+  arrows              fail on a dependency between crates that the table does not allow, a circle
+                      of files, or a phase of the engine that imports a later one
   tidy                fail on a broken house rule (sizes, names, headers, unsafe, dead files)
   deny                fail on a licence, crate or source that deny.toml does not allow
   tour                type the first five minutes and record them in the docs
