@@ -2,6 +2,7 @@
 
 use crate::{Case, ContenderId, Memory};
 use serde::{Deserialize, Serialize};
+use std::fmt;
 
 /// A place where a model has a case, and how many times it computes it for a step.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -46,6 +47,46 @@ pub struct Absence {
     pub reason: String,
 }
 
+/// Which command a run belongs to, and for a table how much time each cell is given.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum RunKind {
+    /// A table with short races: a first look.
+    Quick,
+    /// A table with races of the usual length.
+    Standard,
+    /// Two arms against each other until a verdict.
+    Compare,
+    /// A contender against itself on more threads.
+    Scale,
+    /// Races that find crossings of two contenders, or the fastest kernel and blocks.
+    Tune,
+}
+
+impl RunKind {
+    /// Whether the run is a table, which can be resumed and sharded.
+    pub fn is_table(self) -> bool {
+        matches!(self, RunKind::Quick | RunKind::Standard)
+    }
+
+    /// The word in files and reports.
+    pub fn name(self) -> &'static str {
+        match self {
+            RunKind::Quick => "quick",
+            RunKind::Standard => "standard",
+            RunKind::Compare => "compare",
+            RunKind::Scale => "scale",
+            RunKind::Tune => "tune",
+        }
+    }
+}
+
+impl fmt::Display for RunKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.name())
+    }
+}
+
 /// What a run will do. Printable, hashable, storable; nothing has run yet.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Plan {
@@ -53,8 +94,9 @@ pub struct Plan {
     pub format: u32,
     /// Seed of every input and order.
     pub seed: u64,
-    /// `quick` or `standard`: how much each cell is given.
-    pub budget: String,
+    /// Which command it is for; files call it the budget.
+    #[serde(rename = "budget")]
+    pub kind: RunKind,
     /// The items in order.
     pub items: Vec<Item>,
     /// The contenders that cannot enter, and why.
@@ -64,4 +106,27 @@ pub struct Plan {
     pub proof_seconds: f64,
     /// Estimated seconds of all.
     pub estimate_seconds: f64,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const OLD: &str = concat!(
+        r#"{"format":3,"seed":7,"budget":"KIND","items":[],"absent":[],"#,
+        r#""proof_seconds":0.5,"estimate_seconds":1.5}"#
+    );
+
+    #[test]
+    fn a_plan_of_an_older_run_is_read_and_written_alike() {
+        let kinds =
+            [RunKind::Quick, RunKind::Standard, RunKind::Compare, RunKind::Scale, RunKind::Tune];
+        for kind in kinds {
+            let old = OLD.replace("KIND", kind.name());
+            let plan: Plan = serde_json::from_str(&old).unwrap();
+            assert_eq!(plan.kind, kind);
+            // The hash of a plan, by which shards know each other, is that of this text.
+            assert_eq!(serde_json::to_string(&plan).unwrap(), old);
+        }
+    }
 }

@@ -171,7 +171,7 @@ fn stored(run: Run) -> ReportedRun {
     let mut facts = vec![
         ("run", run.id.clone()),
         ("seed", run.plan.seed.to_string()),
-        ("budget", run.plan.budget.clone()),
+        ("budget", run.plan.kind.to_string()),
         ("items", format!("{} of {}", run.items.len(), run.plan.items.len())),
         ("sessions", run.sessions.len().to_string()),
         ("sealed", if run.sealed { "yes" } else { "no" }.to_owned()),
@@ -185,6 +185,7 @@ fn stored(run: Run) -> ReportedRun {
     let records: Vec<Record> = run.records().cloned().collect();
     ReportedRun {
         name: run.id,
+        kind: Some(run.plan.kind),
         findings: findings(&records),
         records,
         absent: run.plan.absent,

@@ -1,7 +1,6 @@
 //! Estimates how long a plan takes: proofs by their operation counts, races by their budgets.
 
-use super::budget::Budget;
-use super::rules::{depth_for, proof_rules};
+use super::rules::{depth_for, proof_rules, race_rules};
 use crate::jobs::processors;
 use crate::{Roster, find_op};
 use proofmark_contract::{Entry, Values, Want};
@@ -65,7 +64,7 @@ fn estimate(plan: &Plan) -> Estimate {
             let key = (item.case.op.as_str(), item.case.dtype, who, item.threads);
             portfolios.entry(key).or_insert((entry, item));
         }
-        seconds.races += race(entry, item, &Budget::of(plan).rules(plan.seed));
+        seconds.races += race(entry, item, &race_rules(plan.kind, plan.seed));
     }
     for ((_, dtype, who, _), (entry, item)) in portfolios {
         let cases = entry.op.proof_cases(dtype);

@@ -1,12 +1,11 @@
 //! Turns a request into a plan: every case with its field, before anything runs.
 
-use super::budget::Budget;
 use super::cases::{fitting, inapplicable};
 use super::room::lacking;
 use crate::workload::Wanted;
 use crate::{EngineError, Request, Roster, Suite, Sweep, find_op, ops, workload};
 use proofmark_contract::Entry;
-use proofmark_schema::plan::{Absence, Item, Plan};
+use proofmark_schema::plan::{Absence, Item, Plan, RunKind};
 use proofmark_schema::{Case, DType, FORMAT_VERSION, Memory};
 
 /// Makes the plan of a request.
@@ -26,7 +25,7 @@ pub fn plan(request: &Request) -> Result<Plan, EngineError> {
     let mut plan = Plan {
         format: FORMAT_VERSION,
         seed: request.seed,
-        budget: if request.quick { Budget::Quick } else { Budget::Standard }.name().to_owned(),
+        kind: if request.quick { RunKind::Quick } else { RunKind::Standard },
         items: Vec::new(),
         absent: Vec::new(),
         proof_seconds: 0.0,

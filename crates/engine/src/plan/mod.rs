@@ -1,7 +1,6 @@
 //! The first phase: a request becomes a plan, with every case and its field, before anything runs.
 
 mod arm;
-mod budget;
 mod cases;
 pub(crate) mod estimate;
 mod make;
@@ -14,7 +13,6 @@ mod shard;
 mod suite;
 
 pub use arm::{Arm, Source};
-pub(crate) use budget::Budget;
 pub(crate) use cases::{checked, fitting};
 pub use estimate::at_this_pace;
 pub use make::{cases, plan};

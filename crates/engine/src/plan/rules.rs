@@ -1,7 +1,10 @@
-//! The rules of proofs: how thoroughly a case is examined, and with which thread counts.
+//! The rules of proofs and races: how thoroughly a case is examined, with which thread counts, and
+//! how much time a race is given.
 
 use proofmark_contract::Entry;
 use proofmark_gate::{Depth, Rules};
+use proofmark_measure::RaceRules;
+use proofmark_schema::plan::RunKind;
 use proofmark_schema::{Case, ContenderId};
 
 /// Operations and bytes up to which a measured case is examined in full.
@@ -25,4 +28,14 @@ pub(crate) fn proof_rules(
     // These counts lie on both sides of the promised one and include oversubscription.
     let other_threads = [1, 2, 3].into_iter().filter(|&other| other != threads).collect();
     Rules { seed, threads, other_threads, siblings, depth }
+}
+
+/// The rules of the races of a plan of this kind.
+pub(crate) fn race_rules(kind: RunKind, seed: u64) -> RaceRules {
+    match kind {
+        RunKind::Quick => RaceRules::quick(seed),
+        RunKind::Standard | RunKind::Compare | RunKind::Scale | RunKind::Tune => {
+            RaceRules::standard(seed)
+        }
+    }
 }

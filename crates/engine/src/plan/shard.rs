@@ -92,6 +92,7 @@ impl FromStr for Shard {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use proofmark_schema::plan::RunKind;
     use proofmark_schema::{Case, DType, FORMAT_VERSION, Memory};
 
     fn plan(cases: u64) -> Plan {
@@ -107,7 +108,7 @@ mod tests {
         Plan {
             format: FORMAT_VERSION,
             seed: 7,
-            budget: "quick".to_owned(),
+            kind: RunKind::Quick,
             items: (0..2 * cases).map(item).collect(),
             absent: Vec::new(),
             proof_seconds: 0.0,

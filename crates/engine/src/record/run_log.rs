@@ -85,7 +85,7 @@ mod tests {
         Plan {
             format: FORMAT_VERSION,
             seed: 1,
-            budget: "compare".to_owned(),
+            kind: RunKind::Compare,
             items: (0..items).map(item).collect(),
             absent: Vec::new(),
             proof_seconds: 0.0,

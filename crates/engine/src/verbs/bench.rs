@@ -1,6 +1,6 @@
 //! Runs a plan: each item is certified, proven, raced and recorded before the next one starts.
 
-use crate::plan::Budget;
+use crate::plan::race_rules;
 use crate::prove::Admission;
 use crate::race::{race_field, tell_new_inputs};
 use crate::record::{RunLog, ceilings, raced, refused};
@@ -58,7 +58,7 @@ impl Bench<'_> {
     /// If there is no such run or the store fails.
     pub fn resume(&self, run: &str) -> Result<(String, Vec<Record>), EngineError> {
         let plan = self.store.load(run)?.plan;
-        if !Budget::of(&plan).is_table() {
+        if !plan.kind.is_table() {
             return Err(EngineError::NotABench(run.to_owned()));
         }
         let (log, done) = RunLog::resume(self.store, run)?;
@@ -129,7 +129,7 @@ impl Bench<'_> {
         let rules = RaceRules {
             memory: item.memory,
             quiet_ns: (self.quiet_seconds * 1e9) as u64,
-            ..Budget::of(plan).rules(seed)
+            ..race_rules(plan.kind, seed)
         };
         let (race, failed) = race_field(&mut field, &rules, self.listener);
         for (arm, proof) in failed {

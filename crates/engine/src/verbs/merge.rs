@@ -122,6 +122,7 @@ fn write(store: &Store, plan: &Plan, runs: &[(Shard, String, Run)]) -> Result<Me
 mod tests {
     use super::*;
     use proofmark_schema::machine::MachineFacts;
+    use proofmark_schema::plan::RunKind;
     use proofmark_schema::{Case, DType, FORMAT_VERSION, Isa, Memory};
 
     fn plan(seed: u64) -> Plan {
@@ -136,7 +137,7 @@ mod tests {
         let mut plan = Plan {
             format: FORMAT_VERSION,
             seed,
-            budget: "quick".to_owned(),
+            kind: RunKind::Quick,
             items: (0..6).map(item).collect(),
             absent: Vec::new(),
             proof_seconds: 0.0,

@@ -1,6 +1,6 @@
 //! A contender against itself on more threads, all thread counts in the blocks of one race.
 
-use crate::plan::{Budget, checked};
+use crate::plan::checked;
 use crate::prove::Admission;
 use crate::race::{fork_join_ns, race_field};
 use crate::record::{RunLog, ceilings, raced, refused};
@@ -11,7 +11,7 @@ use proofmark_contract::Entry;
 use proofmark_machine::Ceilings;
 use proofmark_measure::{RaceRules, last_processor};
 use proofmark_peers::PeerShelf;
-use proofmark_schema::plan::{Absence, Item, Plan};
+use proofmark_schema::plan::{Absence, Item, Plan, RunKind};
 use proofmark_schema::record::Record;
 use proofmark_schema::{Case, ContenderId, FORMAT_VERSION, Family, Isa, Memory, Receipt};
 use proofmark_store::{ItemEntry, Store};
@@ -161,14 +161,12 @@ fn plan(request: &ScaleRequest, threads: &[usize]) -> Result<(Plan, Vec<Absence>
         return Err(EngineError::Nothing(why));
     }
     let estimate_seconds = items.len() as f64 * if request.quick { 2.0 } else { 6.0 };
-    let (budget, format, seed) = (Budget::Scale.name().to_owned(), FORMAT_VERSION, request.seed);
-    let absent_too = absent.clone();
     let plan = Plan {
-        format,
-        seed,
-        budget,
+        format: FORMAT_VERSION,
+        seed: request.seed,
+        kind: RunKind::Scale,
         items,
-        absent: absent_too,
+        absent: absent.clone(),
         proof_seconds: 0.0,
         estimate_seconds,
     };

@@ -26,7 +26,7 @@ pub fn plan(plan: &Plan) -> Document {
     document.text(format!(
         "{}, budget {}, seed {}",
         counted(plan.items.len(), "item"),
-        plan.budget,
+        plan.kind,
         plan.seed
     ));
     let races = plan.estimate_seconds - plan.proof_seconds;
@@ -72,6 +72,7 @@ fn absence(absence: &Absence) -> Vec<Cell> {
 mod tests {
     use super::*;
     use crate::render::{Style, find};
+    use proofmark_schema::plan::RunKind;
     use proofmark_schema::{Cache, Memory};
 
     #[test]
@@ -79,7 +80,7 @@ mod tests {
         let planned = Plan {
             format: 1,
             seed: 7,
-            budget: "quick".to_owned(),
+            kind: RunKind::Quick,
             items: vec![Item {
                 index: 0,
                 case: "matmul:f32[m=8]".parse().unwrap(),

@@ -11,7 +11,7 @@ use crate::{ItemEntry, RunWriter, Store};
 use proofmark_schema::conditions::{Reading, Ruler};
 use proofmark_schema::machine::MachineFacts;
 use proofmark_schema::memory::CacheState;
-use proofmark_schema::plan::{Item, Plan};
+use proofmark_schema::plan::{Item, Plan, RunKind};
 use proofmark_schema::proof::{Errors, Proof};
 use proofmark_schema::quantity::Interval;
 use proofmark_schema::race::{Audit, CallInputs, Race, SeenFaster, Slice, Trial};
@@ -45,7 +45,7 @@ fn plan(items: u64) -> Plan {
     Plan {
         format: FORMAT_VERSION,
         seed: 7,
-        budget: "quick".to_owned(),
+        kind: RunKind::Quick,
         items: (0..items).map(item).collect(),
         absent: Vec::new(),
         proof_seconds: 0.5,

@@ -9,7 +9,7 @@ mod weak;
 pub(crate) use request::Sides;
 pub use request::{CompareRequest, Compared};
 
-use crate::plan::{Budget, best_path, checked};
+use crate::plan::{best_path, checked};
 use crate::prove::Admission;
 use crate::race::Programs;
 use crate::record::{RunLog, ceilings};
@@ -21,7 +21,7 @@ use proofmark_analyze::too_fast;
 use proofmark_contract::Entry;
 use proofmark_peers::PeerShelf;
 use proofmark_schema::decision::{CaseDecision, Round, Standing};
-use proofmark_schema::plan::{Item, Plan};
+use proofmark_schema::plan::{Item, Plan, RunKind};
 use proofmark_schema::record::Record;
 use proofmark_schema::{Case, ContenderId, ErrorContract, FORMAT_VERSION, Family};
 use severity::severity;
@@ -162,7 +162,7 @@ fn plan(
     Plan {
         format: FORMAT_VERSION,
         seed: request.seed,
-        budget: Budget::Compare.name().to_owned(),
+        kind: RunKind::Compare,
         items: every.map(item).collect(),
         absent: Vec::new(),
         proof_seconds: 0.0,

@@ -1,6 +1,5 @@
 //! Races of two that decide, one after the other, kept as one run.
 
-use crate::plan::Budget;
 use crate::race::{decided, looks_for};
 use crate::record::{RunLog, raced};
 use crate::{EngineError, Event, Listener};
@@ -10,7 +9,7 @@ use proofmark_machine::Ceilings;
 use proofmark_measure::{MonotonicClock, RaceRules, rule};
 use proofmark_schema::decision::{RacedArm, Round};
 use proofmark_schema::machine::MachineFacts;
-use proofmark_schema::plan::{Item, Plan};
+use proofmark_schema::plan::{Item, Plan, RunKind};
 use proofmark_schema::quantity::Interval;
 use proofmark_schema::race::Verdict;
 use proofmark_schema::{Case, FORMAT_VERSION, Memory};
@@ -148,7 +147,7 @@ impl<'a> Races<'a> {
         let plan = Plan {
             format: FORMAT_VERSION,
             seed: self.terms.seed,
-            budget: Budget::Tune.name().to_owned(),
+            kind: RunKind::Tune,
             items,
             absent: Vec::new(),
             proof_seconds: 0.0,

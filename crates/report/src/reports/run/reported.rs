@@ -4,7 +4,7 @@ use crate::document::Samples;
 use crate::plain::time;
 use proofmark_schema::finding::Finding;
 use proofmark_schema::machine::MachineFacts;
-use proofmark_schema::plan::Absence;
+use proofmark_schema::plan::{Absence, RunKind};
 use proofmark_schema::record::Record;
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -17,6 +17,8 @@ pub(super) const KEPT: usize = 48;
 pub struct ReportedRun {
     /// What it is called.
     pub name: String,
+    /// Which command made it, if that is known.
+    pub kind: Option<RunKind>,
     /// Its records.
     pub records: Vec<Record>,
     /// What they say.

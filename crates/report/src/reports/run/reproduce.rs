@@ -2,6 +2,7 @@
 
 use super::ReportedRun;
 use crate::document::Document;
+use proofmark_schema::plan::RunKind;
 use proofmark_schema::record::Record;
 use proofmark_schema::{Case, Memory};
 use serde_json::{Value, json};
@@ -54,7 +55,7 @@ pub(super) fn push(document: &mut Document, run: &ReportedRun) -> Vec<Value> {
     if commands.is_empty() {
         return Vec::new();
     }
-    if run.facts.iter().any(|(name, value)| *name == "budget" && value == "quick") {
+    if run.kind == Some(RunKind::Quick) {
         commands.iter_mut().for_each(|command| command.push_str(" --quick"));
     }
     commands.iter().for_each(|command| document.command(command));

@@ -134,6 +134,16 @@ fn commands_measure_a_grid_at_once_and_other_cases_one_by_one() {
 }
 
 #[test]
+fn only_commands_of_a_quick_run_are_quick() {
+    for (kind, is_quick) in
+        [(None, false), (Some(RunKind::Standard), false), (Some(RunKind::Quick), true)]
+    {
+        let run = run(&[ReportedRun { kind, ..sample() }], &["reproduce".to_owned()]);
+        assert_eq!(text(&run, "term").contains(" --quick"), is_quick, "{kind:?}");
+    }
+}
+
+#[test]
 fn nothing_measured_and_hostile_names_are_told_in_every_form() {
     let mut hostile = sample();
     let family = proofmark_schema::Family::Plugin;
