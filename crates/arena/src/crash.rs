@@ -2,8 +2,8 @@
 
 use crate::operand::Attached;
 use crate::process::Ending;
-use proofmark_schema::proof::Crash;
-use proofmark_schema::wire::{HandOver, phase};
+use proofmark_schema::crash::{Cause, Crash, Phase};
+use proofmark_schema::wire::HandOver;
 use std::sync::atomic::Ordering;
 
 /// Below this an address is a null pointer with an offset.
@@ -13,14 +13,14 @@ const STACK_BYTES: u64 = 1 << 20;
 /// The kernel's code for a fault without an address: misaligned or not canonical.
 const SI_KERNEL: i32 = 0x80;
 
-/// Why the worker died, in a word or two.
-pub(crate) fn cause(page: &HandOver, ending: Ending) -> String {
+/// Why the worker died.
+pub(crate) fn cause(page: &HandOver, ending: Ending) -> Cause {
     match ending {
-        Ending::Exit(code) => format!("exit {code}"),
+        Ending::Exit(code) => Cause::Exit(code),
         Ending::Signal(libc::SIGABRT) if page.refused_bytes.load(Ordering::Relaxed) > 0 => {
-            "memory".to_owned()
+            Cause::Memory
         }
-        Ending::Signal(signal) => signal_name(signal),
+        Ending::Signal(signal) => Cause::Signal(signal),
     }
 }
 
@@ -28,7 +28,7 @@ pub(crate) fn cause(page: &HandOver, ending: Ending) -> String {
 pub(crate) fn report(
     page: &HandOver,
     operands: &[Attached],
-    cause: String,
+    cause: Cause,
     output: String,
 ) -> Box<Crash> {
     let signal = page.signal.load(Ordering::Acquire);
@@ -38,7 +38,7 @@ pub(crate) fn report(
         cause,
         place: has_address.then(|| place(page, operands, address)).flatten(),
         address: has_address.then_some(address),
-        phase: phase::name(page.phase.load(Ordering::Relaxed)).to_owned(),
+        phase: Phase::of(page.phase.load(Ordering::Relaxed)),
         call: page.call.load(Ordering::Relaxed),
         output,
     })
@@ -61,25 +61,6 @@ fn place(page: &HandOver, operands: &[Attached], address: u64) -> Option<String>
     }
 }
 
-fn signal_name(signal: i32) -> String {
-    let name = match signal {
-        libc::SIGSEGV => "SIGSEGV",
-        libc::SIGBUS => "SIGBUS",
-        libc::SIGILL => "SIGILL",
-        libc::SIGFPE => "SIGFPE",
-        libc::SIGABRT => "SIGABRT",
-        libc::SIGTRAP => "SIGTRAP",
-        libc::SIGKILL => "SIGKILL",
-        libc::SIGSYS => "SIGSYS",
-        libc::SIGTERM => "SIGTERM",
-        libc::SIGPIPE => "SIGPIPE",
-        libc::SIGXFSZ => "SIGXFSZ",
-        libc::SIGXCPU => "SIGXCPU",
-        other => return format!("signal {other}"),
-    };
-    name.to_owned()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -87,11 +68,31 @@ mod tests {
     #[test]
     fn an_abort_after_a_refused_allocation_is_memory() {
         let page = HandOver::default();
-        assert_eq!(cause(&page, Ending::Signal(libc::SIGABRT)), "SIGABRT");
+        assert_eq!(cause(&page, Ending::Signal(libc::SIGABRT)), Cause::Signal(libc::SIGABRT));
         page.refused_bytes.store(1 << 40, Ordering::Relaxed);
-        assert_eq!(cause(&page, Ending::Signal(libc::SIGABRT)), "memory");
-        assert_eq!(cause(&page, Ending::Signal(libc::SIGSEGV)), "SIGSEGV");
-        assert_eq!(cause(&page, Ending::Exit(3)), "exit 3");
+        assert_eq!(cause(&page, Ending::Signal(libc::SIGABRT)), Cause::Memory);
+        assert_eq!(cause(&page, Ending::Signal(libc::SIGSEGV)), Cause::Signal(libc::SIGSEGV));
+        assert_eq!(cause(&page, Ending::Exit(3)), Cause::Exit(3));
+    }
+
+    #[test]
+    fn signals_have_the_names_of_this_system() {
+        for (signal, name) in [
+            (libc::SIGILL, "SIGILL"),
+            (libc::SIGTRAP, "SIGTRAP"),
+            (libc::SIGABRT, "SIGABRT"),
+            (libc::SIGBUS, "SIGBUS"),
+            (libc::SIGFPE, "SIGFPE"),
+            (libc::SIGKILL, "SIGKILL"),
+            (libc::SIGSEGV, "SIGSEGV"),
+            (libc::SIGPIPE, "SIGPIPE"),
+            (libc::SIGTERM, "SIGTERM"),
+            (libc::SIGXCPU, "SIGXCPU"),
+            (libc::SIGXFSZ, "SIGXFSZ"),
+            (libc::SIGSYS, "SIGSYS"),
+        ] {
+            assert_eq!(Cause::Signal(signal).to_string(), name);
+        }
     }
 
     #[test]
@@ -101,7 +102,7 @@ mod tests {
         page.stack_pointer.store(0x7fff_0000_0000, Ordering::Relaxed);
         let place_of = |address| {
             page.fault_address.store(address, Ordering::Relaxed);
-            report(&page, &[], String::new(), String::new()).place
+            report(&page, &[], Cause::Memory, String::new()).place
         };
         assert_eq!(place_of(0x7ffe_ffff_fff8).as_deref(), Some("stack overflow"));
         assert_eq!(place_of(8).as_deref(), Some("null pointer+8"));

@@ -1,6 +1,6 @@
 //! What can go wrong with a worker, as the caller sees it.
 
-use proofmark_schema::proof::Crash;
+use proofmark_schema::crash::{Crash, Phase};
 use std::fmt::Write as _;
 use std::io;
 
@@ -44,13 +44,13 @@ impl Fault {
 
 /// `SIGSEGV at y+64: first byte past the end, in call 3`.
 fn describe(crash: &Crash) -> String {
-    let mut text = crash.cause.clone();
+    let mut text = crash.cause.to_string();
     if let Some(place) = &crash.place {
         let _ = write!(text, " at {place}");
     }
-    let _ = match crash.phase.as_str() {
-        "call" => write!(text, ", in call {}", crash.call),
-        "settle" => write!(text, ", after the clock had stopped"),
+    let _ = match crash.phase {
+        Phase::Call => write!(text, ", in call {}", crash.call),
+        Phase::Settle => write!(text, ", after the clock had stopped"),
         phase => write!(text, ", in phase {phase}"),
     };
     text

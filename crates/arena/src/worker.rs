@@ -9,6 +9,7 @@ use crate::own_samples::OwnSamples;
 use crate::process::Process;
 use crate::wait::{GaveUp, wait_for_turn};
 use crate::{Fault, Footprint, Limits, Spawn, crash, descendants, footprint};
+use proofmark_schema::crash::{Cause, Crash};
 use proofmark_schema::memory::Probe;
 use proofmark_schema::wire::{
     FromWorker, HandOver, LEDGER_CALLS, LEDGER_OFFSET, Ledger, PAGE_BYTES, PROTOCOL, ToWorker,
@@ -500,8 +501,8 @@ impl Worker {
             self.channel.receive().map_err(|error| Fault::world("receiving an answer", error))?;
         match message.as_deref().map(serde_json::from_slice) {
             Some(Ok(answer)) => Ok(answer),
-            Some(Err(_)) => Err(Fault::Died(self.end("unreadable answer".to_owned()))),
-            None => Err(Fault::Died(self.end("no answer".to_owned()))),
+            Some(Err(_)) => Err(Fault::Died(self.end(Cause::UnreadableAnswer))),
+            None => Err(Fault::Died(self.end(Cause::NoAnswer))),
         }
     }
 
@@ -511,7 +512,7 @@ impl Worker {
             FromWorker::Unsupported { reason } => Fault::Unsupported(reason.clone()),
             FromWorker::Broken { reason } => Fault::Broken(reason.clone()),
             FromWorker::Failed { reason } => Fault::Kernel(reason.clone()),
-            _ => Fault::Died(self.end("answer to another question".to_owned())),
+            _ => Fault::Died(self.end(Cause::OtherAnswer)),
         }
     }
 
@@ -521,15 +522,15 @@ impl Worker {
                 let cause = crash::cause(page_of(&self.page), ending);
                 Fault::Died(self.end(cause))
             }
-            GaveUp::Memory => Fault::Died(self.end("memory".to_owned())),
-            GaveUp::Cpu => Fault::TimedOut(self.end("cpu time".to_owned())),
-            GaveUp::Wall => Fault::TimedOut(self.end("wall time".to_owned())),
-            GaveUp::Silence => Fault::TimedOut(self.end("no progress".to_owned())),
+            GaveUp::Memory => Fault::Died(self.end(Cause::Memory)),
+            GaveUp::Cpu => Fault::TimedOut(self.end(Cause::CpuTime)),
+            GaveUp::Wall => Fault::TimedOut(self.end(Cause::WallTime)),
+            GaveUp::Silence => Fault::TimedOut(self.end(Cause::NoProgress)),
         }
     }
 
     /// Ends the process and writes the report.
-    fn end(&mut self, cause: String) -> Box<proofmark_schema::proof::Crash> {
+    fn end(&mut self, cause: Cause) -> Box<Crash> {
         self.has_ended = true;
         self.process.end();
         self.output.drain();

@@ -2,6 +2,7 @@
 
 use crate::examiner::Examiner;
 use proofmark_arena::Fault;
+use proofmark_schema::crash::Crash;
 use proofmark_schema::proof::{Refusal, Stage};
 use proofmark_schema::{Case, Outcome};
 
@@ -13,24 +14,23 @@ pub(crate) fn of_fault(
     fault: Fault,
 ) -> Refusal {
     let of = |outcome, reason| by.refusal(case, outcome, stage, reason);
+    let ended = |outcome, crash: Box<Crash>| {
+        let place = crash.place.as_ref().map(|place| format!(" at {place}"));
+        let reason = format!(
+            "the worker ended by {}{} during {} (call {})",
+            crash.cause,
+            place.unwrap_or_default(),
+            crash.phase,
+            crash.call
+        );
+        Refusal { crash: Some(crash), ..of(outcome, reason) }
+    };
     match fault {
         Fault::Unsupported(reason) => of(Outcome::Unsupported, reason),
         Fault::Broken(reason) => of(Outcome::Broken, reason),
         Fault::Kernel(reason) => of(Outcome::Crashed, format!("the call failed: {reason}")),
         Fault::World(reason) => of(Outcome::Skipped, format!("the environment failed: {reason}")),
-        Fault::Died(crash) | Fault::TimedOut(crash) => {
-            let place = crash.place.as_ref().map(|place| format!(" at {place}"));
-            let reason = format!(
-                "the worker ended by {}{} during {} (call {})",
-                crash.cause,
-                place.unwrap_or_default(),
-                crash.phase,
-                crash.call
-            );
-            let timed_out =
-                ["cpu time", "wall time", "no progress"].contains(&crash.cause.as_str());
-            let outcome = if timed_out { Outcome::TimedOut } else { Outcome::Crashed };
-            Refusal { crash: Some(crash), ..of(outcome, reason) }
-        }
+        Fault::Died(crash) => ended(Outcome::Crashed, crash),
+        Fault::TimedOut(crash) => ended(Outcome::TimedOut, crash),
     }
 }

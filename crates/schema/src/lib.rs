@@ -8,6 +8,7 @@
 pub mod artefact;
 pub mod conditions;
 pub mod contender;
+pub mod crash;
 pub mod decision;
 pub mod finding;
 pub mod judge;

@@ -1,5 +1,6 @@
 //! What a proof says: stages, errors, and for a refusal the worst element and how to see it again.
 
+use crate::crash::Crash;
 use crate::{Case, ContenderId, ErrorContract, Outcome, Reproducibility};
 use serde::{Deserialize, Serialize};
 use std::fmt;
@@ -134,26 +135,6 @@ pub struct Worst {
     pub inputs: String,
     /// The input values nearest to this element, by operand.
     pub nearby: Vec<(String, String)>,
-}
-
-/// How a worker died, with the fault address named as a tensor and an offset.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Crash {
-    /// `SIGSEGV`, `exit 3`, `memory`, `cpu time`, `wall time`, `no progress`.
-    pub cause: String,
-    /// `c+16384 (first byte past the end)`, where the address lies in or beside an operand.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub place: Option<String>,
-    /// The raw fault address.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub address: Option<u64>,
-    /// `load`, `prepare`, `call`, `idle`.
-    pub phase: String,
-    /// Which call of the batch, from 0.
-    pub call: u32,
-    /// The end of what the worker printed.
-    #[serde(default, skip_serializing_if = "String::is_empty")]
-    pub output: String,
 }
 
 /// Why a contender was refused: a result, not an error of ours.

@@ -156,7 +156,7 @@ pub mod status {
     pub const PANICKED: u32 = 2;
 }
 
-/// What the worker was doing, for crash reports.
+/// What the worker was doing, for crash reports; see [`crate::crash::Phase`].
 pub mod phase {
     /// Waiting for the next command.
     pub const IDLE: u32 = 0;
@@ -168,17 +168,6 @@ pub mod phase {
     pub const CALL: u32 = 3;
     /// After the clock has stopped: results that lie elsewhere come into the outputs.
     pub const SETTLE: u32 = 4;
-
-    /// The word in crash reports.
-    pub fn name(phase: u32) -> &'static str {
-        match phase {
-            LOAD => "load",
-            PREPARE => "prepare",
-            CALL => "call",
-            SETTLE => "settle",
-            _ => "idle",
-        }
-    }
 }
 
 /// State of the processor that a kernel must leave as it found it, as bits of `leaks`.

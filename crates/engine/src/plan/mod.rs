@@ -21,7 +21,7 @@ pub use request::Request;
 pub(crate) use room::{check_room, proofs_at_once};
 pub(crate) use roster::best_path;
 pub use roster::{Roster, check_contender, check_specimen, isa_cap};
-pub(crate) use rules::{depth_for, proof_rules};
+pub(crate) use rules::{depth_for, proof_rules, race_rules};
 pub use shard::Shard;
 pub(crate) use shard::{noted, plan_hash};
 pub use suite::{SIZES, Suite};

@@ -70,7 +70,7 @@ impl RunLog {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use proofmark_schema::plan::Item;
+    use proofmark_schema::plan::{Item, RunKind};
     use proofmark_schema::{Case, DType, FORMAT_VERSION, Isa, Memory};
 
     fn plan(items: u64) -> Plan {

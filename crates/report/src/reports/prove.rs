@@ -3,7 +3,8 @@
 use crate::document::{Cell, Column, Document, Emphasis};
 use crate::flat::has_errors;
 use crate::plain::counted;
-use proofmark_schema::proof::{Crash, Proof, Stage, Worst};
+use proofmark_schema::crash::Crash;
+use proofmark_schema::proof::{Proof, Stage, Worst};
 use proofmark_schema::quantity::three_digits;
 use proofmark_schema::{Family, Outcome};
 use serde::Serialize;

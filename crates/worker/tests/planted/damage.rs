@@ -6,12 +6,15 @@ use crate::stage::{
 };
 use proofmark_arena::{Batch, Fault};
 use proofmark_schema::DType;
-use proofmark_schema::proof::Crash;
+use proofmark_schema::crash::{Crash, Phase};
 use proofmark_tensor::{Layout, Placement};
 
 fn assert_segfault_at(crash: &Crash, place: &str) {
-    assert_eq!((crash.cause.as_str(), crash.place.as_deref()), ("SIGSEGV", Some(place)));
-    assert_eq!(crash.phase, "call");
+    assert_eq!(
+        (crash.cause.to_string().as_str(), crash.place.as_deref()),
+        ("SIGSEGV", Some(place))
+    );
+    assert_eq!(crash.phase, Phase::Call);
     assert!(crash.address.is_some_and(|address| address > 0xffff));
 }
 

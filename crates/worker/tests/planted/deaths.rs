@@ -2,12 +2,13 @@
 
 use crate::stage::{a_fresh_worker_works, contender, crash_of, die, limits, one_row, ready, start};
 use proofmark_arena::{Arena, Batch, Fault, Spawn};
+use proofmark_schema::crash::{Cause, Phase};
 use proofmark_tensor::Placement;
 
 fn assert_death(kernel: &str, cause: &str, place: Option<&str>) {
     let crash = die(kernel, Placement::Aligned64);
-    assert_eq!((crash.cause.as_str(), crash.place.as_deref()), (cause, place));
-    assert_eq!((crash.phase.as_str(), crash.call), ("call", 0));
+    assert_eq!((crash.cause.to_string().as_str(), crash.place.as_deref()), (cause, place));
+    assert_eq!((crash.phase, crash.call), (Phase::Call, 0));
 }
 
 pub(crate) fn a_null_pointer_is_named() {
@@ -71,7 +72,7 @@ pub(crate) fn a_crash_while_loading_is_of_that_phase() {
     let mut worker = start();
     let fault = worker.load(&contender("crash_in_load"), &one_row(), 1, 0).unwrap_err();
     let crash = crash_of(&fault);
-    assert_eq!((crash.cause.as_str(), crash.phase.as_str()), ("SIGSEGV", "load"));
+    assert_eq!((crash.cause.to_string().as_str(), crash.phase), ("SIGSEGV", Phase::Load));
     let after = worker.run(&Batch::default()).unwrap_err();
     assert_eq!(after.to_string(), "the worker has ended");
 }
@@ -79,7 +80,7 @@ pub(crate) fn a_crash_while_loading_is_of_that_phase() {
 pub(crate) fn a_crash_while_packing_is_of_that_phase() {
     let fault = ready("crash_in_prepare", Placement::Aligned64).prepare().unwrap_err();
     let crash = crash_of(&fault);
-    assert_eq!((crash.cause.as_str(), crash.phase.as_str()), ("SIGSEGV", "prepare"));
+    assert_eq!((crash.cause.to_string().as_str(), crash.phase), ("SIGSEGV", Phase::Prepare));
 }
 
 pub(crate) fn a_crash_is_of_the_call_that_made_it() {
@@ -91,7 +92,7 @@ pub(crate) fn a_crash_is_of_the_call_that_made_it() {
 
 pub(crate) fn a_crash_on_a_pool_thread_is_named() {
     let crash = die("crash_on_pool", Placement::EndFlush);
-    assert_eq!(crash.cause, "SIGSEGV");
+    assert_eq!(crash.cause.to_string(), "SIGSEGV");
     let place = "`y`+4096: first byte past the end (guard page)";
     assert_eq!(crash.place.as_deref(), Some(place));
 }
@@ -104,7 +105,7 @@ pub(crate) fn the_last_output_is_in_the_report() {
 pub(crate) fn a_program_that_is_no_worker_is_reported() {
     let arena = |program: &str| Arena::new(program.into(), vec![]).with_limits(limits());
     let fault = arena("/bin/false").spawn(&Spawn::default()).unwrap_err();
-    assert_eq!(crash_of(&fault).cause, "exit 1");
+    assert_eq!(crash_of(&fault).cause, Cause::Exit(1));
     let fault = arena("/no/such/program").spawn(&Spawn::default()).unwrap_err();
     assert!(matches!(&fault, Fault::World(words) if words.contains("/no/such/program")));
 }

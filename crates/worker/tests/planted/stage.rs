@@ -3,7 +3,7 @@
 use crate::copy::case;
 use crate::kernels::PLANTED;
 use proofmark_arena::{Arena, Batch, Fault, Limits, OperandPlan, Ran, Spawn, Worker};
-use proofmark_schema::proof::Crash;
+use proofmark_schema::crash::Crash;
 use proofmark_schema::{Case, ContenderId, DType, Isa, Pages};
 use proofmark_tensor::{Layout, Placement};
 use proofmark_worker::{Known, serve};
