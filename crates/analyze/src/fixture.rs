@@ -1,12 +1,13 @@
 //! Fixed records for the tests of this crate.
 
 use proofmark_schema::memory::CacheState;
+use proofmark_schema::precision::Precision;
 use proofmark_schema::proof::{Errors, Proof, Refusal, Stage};
 use proofmark_schema::quantity::Interval;
 use proofmark_schema::race::{CallInputs, Comparison, Verdict};
 use proofmark_schema::record::{Judged, Limits, Performance, Record, ShapeRoles, SliceSpan};
 use proofmark_schema::{Case, ErrorContract, FORMAT_VERSION, Outcome, Receipt, Reproducibility};
-use proofmark_schema::{ContenderId, Memory, Work};
+use proofmark_schema::{ContenderId, DType, Memory, Work};
 
 fn proof(case: &Case, contender: &ContenderId) -> Proof {
     Proof {
@@ -19,7 +20,7 @@ fn proof(case: &Case, contender: &ContenderId) -> Proof {
         stages: Vec::new(),
         errors: Errors::default(),
         reproducibility: Reproducibility::Bitwise,
-        precision: "f32".to_owned(),
+        precision: Precision::Sums(DType::F32),
         left: Vec::new(),
         refusal: None,
     }

@@ -8,6 +8,7 @@ use crate::subject::{Outputs, Subject, values};
 use crate::{refuse, sampling};
 use proofmark_arena::Fault;
 use proofmark_contract::{Filling, Limits, Portfolio, Signature, Values, Want};
+use proofmark_schema::precision::InputPrecision;
 use proofmark_schema::proof::{Errors, Refusal, Stage};
 use proofmark_schema::{Case, ErrorContract, Outcome, Reproducibility};
 use std::cell::RefCell;
@@ -27,6 +28,8 @@ pub(crate) struct Examination<'e> {
     pub(crate) note: String,
     pub(crate) errors: Errors,
     pub(crate) reproducibility: Reproducibility,
+    /// The class under which a refused output would be right.
+    pub(crate) looks_like: Option<InputPrecision>,
     /// The last inputs that were made, for the stages that want the same again.
     filled: RefCell<Vec<(Filling, u64, Rc<Values>)>>,
 }
@@ -55,6 +58,7 @@ impl<'e> Examination<'e> {
             note: String::new(),
             errors: Errors::default(),
             reproducibility: Reproducibility::None,
+            looks_like: None,
             filled: RefCell::default(),
         }
     }

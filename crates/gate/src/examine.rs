@@ -6,6 +6,7 @@ use crate::refuse;
 use crate::stages::STAGES;
 use crate::subject::Subject;
 use proofmark_contract::check_case;
+use proofmark_schema::precision::{InputPrecision, Precision};
 use proofmark_schema::proof::{Errors, Proof, Refusal, StageReport};
 use proofmark_schema::{Case, ErrorContract, Outcome, Receipt, Reproducibility};
 
@@ -18,7 +19,7 @@ impl Examiner<'_> {
             Ok(signature) => signature,
             Err(bad) => {
                 let refusal = self.refusal(case, Outcome::Unsupported, None, bad.to_string());
-                return (finish(proof, Some(refusal)), Receipt::default());
+                return (finish(proof, Some(refusal), None), Receipt::default());
             }
         };
         let (of, threads, seed) = ((self.op, case), self.rules.threads, self.rules.seed);
@@ -27,7 +28,7 @@ impl Examiner<'_> {
             Ok(subject) => subject,
             Err(fault) => {
                 let refusal = refuse::of_fault(self, case, None, fault);
-                return (finish(proof, Some(refusal)), Receipt::default());
+                return (finish(proof, Some(refusal), None), Receipt::default());
             }
         };
         let receipt = subject.loaded().receipt.clone();
@@ -49,7 +50,7 @@ impl Examiner<'_> {
         proof.left = exam.subject.left();
         proof.errors = exam.errors;
         proof.reproducibility = exam.reproducibility;
-        (finish(proof, refusal), receipt)
+        (finish(proof, refusal, exam.looks_like), receipt)
     }
 
     fn blank(&self, case: &Case) -> Proof {
@@ -63,21 +64,20 @@ impl Examiner<'_> {
             stages: Vec::new(),
             errors: Errors::default(),
             reproducibility: Reproducibility::None,
-            precision: String::new(),
+            precision: Precision::default(),
             left: Vec::new(),
             refusal: None,
         }
     }
 }
 
-fn finish(mut proof: Proof, refusal: Option<Refusal>) -> Proof {
+fn finish(mut proof: Proof, refusal: Option<Refusal>, looks_like: Option<InputPrecision>) -> Proof {
     match &refusal {
         Some(refusal) => {
             proof.outcome = refusal.outcome;
-            let tail = refusal.reason.rsplit_once("behaves like ").map(|(_, class)| class);
-            proof.precision = tail.unwrap_or("unknown").to_owned();
+            proof.precision = looks_like.map_or(Precision::Unknown, Precision::Inputs);
         }
-        None => proof.precision = proof.contract.accumulate.to_string(),
+        None => proof.precision = Precision::Sums(proof.contract.accumulate),
     }
     proof.refusal = refusal;
     proof

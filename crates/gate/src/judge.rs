@@ -22,8 +22,8 @@ impl Examination<'_> {
             let score = self.score(inputs, &outputs, k);
             if score.errors.q_max > limit {
                 let judgement = Judgement { inputs, filled, outputs: &outputs, k, limit };
-                let class = precision::infer(self, inputs, &outputs, k, limit);
-                return Err(Box::new(of_worst(self, &judgement, &score, class)));
+                self.looks_like = precision::infer(self, inputs, &outputs, k, limit);
+                return Err(Box::new(of_worst(self, &judgement, &score)));
             }
             self.note_errors(&score);
             scores.push(score);
@@ -59,7 +59,6 @@ fn of_worst(
     exam: &Examination<'_>,
     judgement: &Judgement<'_>,
     score: &Score,
-    class: Option<&'static str>,
 ) -> Refusal {
     let Judgement { inputs, filled, outputs, k, limit } = *judgement;
     let operand = &exam.signature.outputs()[k];
@@ -81,7 +80,7 @@ fn of_worst(
         "{}{:?} is {:e}, exact {:e}: error {:.3e} times the unit, limit {:.1} ({filled})",
         worst.output, worst.index, worst.got, worst.want, worst.q, limit
     );
-    if let Some(class) = class {
+    if let Some(class) = exam.looks_like {
         reason.push_str(&format!("; it behaves like {class}"));
     }
     let refusal = exam.by.refusal(exam.case, Outcome::Wrong, Some(exam.stage), reason);

@@ -5,10 +5,7 @@ use crate::examination::Examination;
 use crate::subject::Outputs;
 use proofmark_contract::Values;
 use proofmark_schema::DType;
-
-/// Input precisions a kernel may silently have been cut down to, with the significand bits kept.
-const CLASSES: [(&str, u32); 3] =
-    [("bf16 inputs", 8), ("tf32 inputs", 11), ("inputs cut to 16 significand bits", 16)];
+use proofmark_schema::precision::InputPrecision;
 
 /// The class under which the same output would be right: the oracle is asked again on inputs
 /// rounded to that class, and the class whose truth the output meets is named.
@@ -18,7 +15,7 @@ pub(crate) fn infer(
     outputs: &Outputs,
     k: usize,
     limit: f64,
-) -> Option<&'static str> {
+) -> Option<InputPrecision> {
     let operands = exam.signature.operands();
     let is_wide = |dtype: DType| matches!(dtype, DType::F32 | DType::F64);
     if !operands.iter().any(|operand| operand.role.is_read() && is_wide(operand.dtype)) {
@@ -30,7 +27,8 @@ pub(crate) fn infer(
     let cols = layout.cols();
     let got: Vec<f64> =
         want.indices(layout.rows(), cols).into_iter().map(|i| outputs.values[k][i]).collect();
-    CLASSES.into_iter().find_map(|(name, bits)| {
+    InputPrecision::ALL.into_iter().find(|class| {
+        let bits = class.significand_bits();
         let mut rounded = inputs.clone();
         for (operand, tensor) in operands.iter().zip(&mut rounded.tensors) {
             if is_wide(operand.dtype) && operand.only.is_none() {
@@ -39,7 +37,7 @@ pub(crate) fn infer(
         }
         let truth = exam.by.op.oracle(exam.case, &rounded, k, &want);
         let score = score(output.dtype, exam.measure(), &truth, &got, want.cols(cols).len());
-        (score.errors.q_max <= limit).then_some(name)
+        score.errors.q_max <= limit
     })
 }
 

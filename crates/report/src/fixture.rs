@@ -1,13 +1,14 @@
 //! Fixed records for the tests of this crate.
 
 use proofmark_schema::memory::CacheState;
+use proofmark_schema::precision::Precision;
 use proofmark_schema::probe::Unit;
 use proofmark_schema::proof::{Errors, Proof, Refusal, Stage, StageReport, Worst};
 use proofmark_schema::quantity::Interval;
 use proofmark_schema::race::{CallInputs, Comparison, Verdict};
 use proofmark_schema::record::{Bound, Judged, Limits, Performance, Record, ShapeRoles, SliceSpan};
 use proofmark_schema::{Case, ErrorContract, FORMAT_VERSION, Outcome, Receipt, Reproducibility};
-use proofmark_schema::{ContenderId, Memory, Work};
+use proofmark_schema::{ContenderId, DType, Memory, Work};
 
 pub(crate) fn proof(contender: &str) -> Proof {
     let case: Case = "matmul:f32[b=1,m=64,n=32,k=63]".parse().unwrap();
@@ -23,7 +24,7 @@ pub(crate) fn proof(contender: &str) -> Proof {
         stages: vec![stage(Stage::Shape, 1), stage(Stage::ZeroMean, 4)],
         errors: Errors { q_max: 1.5, q_rms: 0.25, ..Errors::default() },
         reproducibility: Reproducibility::Bitwise,
-        precision: "f32".to_owned(),
+        precision: Precision::Sums(DType::F32),
         left: Vec::new(),
         refusal: None,
     }

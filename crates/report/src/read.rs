@@ -4,6 +4,7 @@ use proofmark_schema::conditions::{Conditions, Quiet};
 use proofmark_schema::finding::Finding;
 use proofmark_schema::memory::{CacheState, PageState};
 use proofmark_schema::plan::Absence;
+use proofmark_schema::precision::Precision;
 use proofmark_schema::proof::{Errors, Proof, Refusal};
 use proofmark_schema::quantity::Interval;
 use proofmark_schema::race::Comparison;
@@ -174,7 +175,7 @@ fn proof(
         stages: Vec::new(),
         errors,
         reproducibility: Reproducibility::Bitwise,
-        precision: String::new(),
+        precision: Precision::Unstated,
         left: Vec::new(),
         refusal,
     }

@@ -16,6 +16,7 @@ pub mod machine;
 pub mod memory;
 pub mod outcome;
 pub mod plan;
+pub mod precision;
 pub mod probe;
 pub mod proof;
 pub mod quantity;

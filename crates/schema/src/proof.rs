@@ -1,6 +1,7 @@
 //! What a proof says: stages, errors, and for a refusal the worst element and how to see it again.
 
 use crate::crash::Crash;
+use crate::precision::Precision;
 use crate::{Case, ContenderId, ErrorContract, Outcome, Reproducibility};
 use serde::{Deserialize, Serialize};
 use std::fmt;
@@ -178,8 +179,8 @@ pub struct Proof {
     pub errors: Errors,
     /// The class it was seen to reach.
     pub reproducibility: Reproducibility,
-    /// `f32`, or what the errors look like instead (`bf16 inputs`).
-    pub precision: String,
+    /// The precision of its sums, or what its errors look like instead.
+    pub precision: Precision,
     /// What it changed of its process and did not restore, in words: it decides nothing.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub left: Vec<String>,

@@ -4,6 +4,7 @@ use crate::document::{Cell, Column, Document, Emphasis};
 use crate::flat::has_errors;
 use crate::plain::counted;
 use proofmark_schema::crash::Crash;
+use proofmark_schema::precision::Precision;
 use proofmark_schema::proof::{Proof, Stage, Worst};
 use proofmark_schema::quantity::three_digits;
 use proofmark_schema::{Family, Outcome};
@@ -34,8 +35,8 @@ pub struct ProveRow {
     pub q_rms: Option<f64>,
     /// The class that was seen: the weakest of the cases.
     pub reproducibility: String,
-    /// `f32`, or what the errors look like instead.
-    pub precision: String,
+    /// The precision of sums, or what the errors look like instead.
+    pub precision: Precision,
     /// What results keep of precision that the op gives up on purpose: a line for each variant,
     /// from its last case.
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -82,7 +83,7 @@ impl ProveRow {
             q_max: greatest(&mut errors().map(|errors| errors.q_max)),
             q_rms: greatest(&mut errors().map(|errors| errors.q_rms)),
             reproducibility: weakest.map_or("none", |class| class.name()).to_owned(),
-            precision: proof.precision.clone(),
+            precision: proof.precision,
             fidelity: fidelity(proofs),
             reason: refusal.map(|refusal| match refusal.stage {
                 Some(stage) => format!("stage {stage}: {}", refusal.reason),
@@ -188,7 +189,7 @@ fn cells(row: &ProveRow) -> Vec<Cell> {
         real(row.q_max),
         real(row.q_rms),
         Cell::plain(&row.reproducibility),
-        Cell::plain(&row.precision),
+        Cell::plain(row.precision.to_string()),
     ]
 }
 

@@ -12,12 +12,13 @@ use proofmark_schema::conditions::{Reading, Ruler};
 use proofmark_schema::machine::MachineFacts;
 use proofmark_schema::memory::CacheState;
 use proofmark_schema::plan::{Item, Plan, RunKind};
+use proofmark_schema::precision::Precision;
 use proofmark_schema::proof::{Errors, Proof};
 use proofmark_schema::quantity::Interval;
 use proofmark_schema::race::{Audit, CallInputs, Race, SeenFaster, Slice, Trial};
 use proofmark_schema::record::{Judged, Performance, Record, ShapeRoles, SliceSpan};
 use proofmark_schema::{
-    Case, ContenderId, ErrorContract, FORMAT_VERSION, Isa, Memory, Outcome, Receipt,
+    Case, ContenderId, DType, ErrorContract, FORMAT_VERSION, Isa, Memory, Outcome, Receipt,
     Reproducibility, Work,
 };
 use std::path::PathBuf;
@@ -135,7 +136,7 @@ fn proof() -> Proof {
         stages: Vec::new(),
         errors: Errors { q_max: 0.1, max_relative: f64::INFINITY, ..Errors::default() },
         reproducibility: Reproducibility::Bitwise,
-        precision: "f32".to_owned(),
+        precision: Precision::Sums(DType::F32),
         left: Vec::new(),
         refusal: None,
     }
