@@ -98,7 +98,7 @@ fn record(flat: &Value) -> Result<Record, String> {
         threads,
         memory,
         receipt: receipt(flat),
-        isolation: text(flat, "isolation"),
+        isolation: of(flat, "isolation").unwrap_or_default(),
         work: work(flat),
         shape: ShapeRoles {
             batch_size: size("batch_size"),

@@ -165,6 +165,27 @@ impl Judged {
     }
 }
 
+/// What stands between a contender and the supervisor.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Isolation {
+    /// A flat record that was read does not say; its text is empty.
+    #[default]
+    #[serde(rename = "")]
+    Unstated,
+    /// A worker process with guarded operands, and no sandbox.
+    T1,
+}
+
+impl Isolation {
+    /// The word in files and reports.
+    pub fn name(self) -> &'static str {
+        match self {
+            Isolation::Unstated => "",
+            Isolation::T1 => "T1",
+        }
+    }
+}
+
 /// One contender on one case in one run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Record {
@@ -185,8 +206,8 @@ pub struct Record {
     pub memory: Memory,
     /// What it says of itself.
     pub receipt: Receipt,
-    /// Isolation level: `T1`.
-    pub isolation: String,
+    /// What stood between it and the supervisor.
+    pub isolation: Isolation,
     /// Work of one call by definition.
     pub work: Work,
     /// Sizes of the axes by role, for the flat records of tables.
@@ -222,5 +243,13 @@ mod tests {
         for bound in [Bound::Compute, Bound::L1, Bound::L3, Bound::Dram, Bound::Overhead] {
             assert_eq!(serde_json::to_value(bound).unwrap(), bound.name());
         }
+    }
+
+    #[test]
+    fn isolation_is_the_text_that_older_records_have() {
+        for isolation in [Isolation::Unstated, Isolation::T1] {
+            assert_eq!(serde_json::to_value(isolation).unwrap(), isolation.name());
+        }
+        assert_eq!(serde_json::from_str::<Isolation>("\"T1\"").unwrap(), Isolation::T1);
     }
 }

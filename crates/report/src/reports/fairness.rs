@@ -43,7 +43,7 @@ pub(super) fn fairness(records: &[&Record]) -> String {
         let achieved = pages.is_none_or(|pages| pages.achieved);
         Some(state_word(record.memory.pages.name(), achieved))
     });
-    let isolation = distinct(&|record| Some(record.isolation.clone()));
+    let isolation = distinct(&|record| Some(record.isolation.name().to_owned()));
     let outside: BTreeSet<String> = records
         .iter()
         .filter(|record| record.receipt.prepared_outside)

@@ -16,7 +16,7 @@ use proofmark_schema::precision::Precision;
 use proofmark_schema::proof::{Errors, Proof};
 use proofmark_schema::quantity::Interval;
 use proofmark_schema::race::{Audit, CallInputs, Race, SeenFaster, Slice, Trial};
-use proofmark_schema::record::{Judged, Performance, Record, ShapeRoles, SliceSpan};
+use proofmark_schema::record::{Isolation, Judged, Performance, Record, ShapeRoles, SliceSpan};
 use proofmark_schema::{
     Case, ContenderId, DType, ErrorContract, FORMAT_VERSION, Isa, Memory, Outcome, Receipt,
     Reproducibility, Work,
@@ -170,7 +170,7 @@ fn record(item: u64) -> Record {
         threads: 1,
         memory: Memory::default(),
         receipt: Receipt::default(),
-        isolation: "T1".to_owned(),
+        isolation: Isolation::T1,
         work: Work::default(),
         shape: ShapeRoles::default(),
         uses: Vec::new(),
