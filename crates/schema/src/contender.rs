@@ -149,6 +149,9 @@ pub struct Receipt {
     /// Where results go that the op does not work on in place: empty for the operands given.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub memory: String,
+    /// What is planted into it to test the tool; none in a contender of real code.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub planted: Option<String>,
 }
 
 #[cfg(test)]
@@ -160,6 +163,17 @@ mod tests {
         for text in ["native/simd@avx512", "native/scalar", "peer/pytorch", "planted/noop@avx2"] {
             assert_eq!(text.parse::<ContenderId>().unwrap().to_string(), text);
         }
+    }
+
+    #[test]
+    fn a_receipt_of_an_older_record_is_read_and_written_alike() {
+        let old = concat!(
+            r#"{"version":"1","build":"dev","isa":"avx2","device":"cpu","#,
+            r#""prepared_outside":false}"#
+        );
+        let receipt: Receipt = serde_json::from_str(old).unwrap();
+        assert_eq!((receipt.threads, &receipt.planted), (None, &None));
+        assert_eq!(serde_json::to_string(&receipt).unwrap(), old);
     }
 
     #[test]

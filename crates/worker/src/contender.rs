@@ -114,12 +114,14 @@ fn native(
     let kernel = find_kernel(entry, id)?;
     let isa = choose_path(kernel, case, id.isa)?;
     let profile = if cfg!(debug_assertions) { "dev" } else { "release" };
-    let told = if plant == Plant::default() { String::new() } else { format!(" planted: {plant}") };
+    let planted = (plant != Plant::default()).then(|| plant.to_string());
+    let told = planted.as_ref().map_or_else(String::new, |what| format!(" planted: {what}"));
     let receipt = Receipt {
         version: env!("CARGO_PKG_VERSION").to_owned(),
         build: format!("{profile} {}{told}", std::env::consts::ARCH),
         isa: isa.to_string(),
         device: "cpu".to_owned(),
+        planted,
         ..Receipt::default()
     };
     Ok((Planted::into(kernel, plant, signature), isa, receipt))
@@ -130,11 +132,13 @@ fn planted(entry: &'static Entry, id: &ContenderId, case: &Case) -> Result<Loade
     let wrapped = corpus::wrapped(entry, &id.name)?;
     let isa = choose_path(wrapped, case, id.isa)?;
     let kernel = corpus::load(entry, &id.name, wrapped, case, isa)?;
+    let what = format!("{} around {}", id.name, wrapped.name());
     let receipt = Receipt {
         version: env!("CARGO_PKG_VERSION").to_owned(),
-        build: format!("planted: {} around {}", id.name, wrapped.name()),
+        build: format!("planted: {what}"),
         isa: isa.to_string(),
         device: "cpu".to_owned(),
+        planted: Some(what),
         ..Receipt::default()
     };
     Ok((kernel, isa, receipt))
