@@ -87,6 +87,17 @@ impl fmt::Display for RunKind {
     }
 }
 
+/// Which part of a plan a run has, where machines share a plan.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PlanPart {
+    /// Its number, from 1.
+    pub number: u32,
+    /// How many parts the plan has.
+    pub of: u32,
+    /// Hash of the whole plan.
+    pub whole: String,
+}
+
 /// What a run will do. Printable, hashable, storable; nothing has run yet.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Plan {
@@ -106,6 +117,10 @@ pub struct Plan {
     pub proof_seconds: f64,
     /// Estimated seconds of all.
     pub estimate_seconds: f64,
+    /// Which part of a larger plan it is. None for a whole plan, and for a plan that is older than
+    /// this field: there a note in the journal names the part.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub part: Option<PlanPart>,
 }
 
 #[cfg(test)]
@@ -124,7 +139,7 @@ mod tests {
         for kind in kinds {
             let old = OLD.replace("KIND", kind.name());
             let plan: Plan = serde_json::from_str(&old).unwrap();
-            assert_eq!(plan.kind, kind);
+            assert_eq!((plan.kind, &plan.part), (kind, &None));
             // The hash of a plan, by which shards know each other, is that of this text.
             assert_eq!(serde_json::to_string(&plan).unwrap(), old);
         }

@@ -30,6 +30,7 @@ pub fn plan(request: &Request) -> Result<Plan, EngineError> {
         absent: Vec::new(),
         proof_seconds: 0.0,
         estimate_seconds: 0.0,
+        part: None,
     };
     let unmatched = roster.unmatched(&entries);
     for pattern in unmatched.iter().cloned() {

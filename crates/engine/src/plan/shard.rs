@@ -7,7 +7,8 @@
 //! by at most one case.
 
 use crate::EngineError;
-use proofmark_schema::plan::{Item, Plan};
+use proofmark_schema::plan::{Item, Plan, PlanPart};
+use proofmark_store::Run;
 use std::collections::BTreeSet;
 use std::fmt;
 use std::str::FromStr;
@@ -46,18 +47,31 @@ impl Shard {
         part
     }
 
-    /// What a run of this shard notes in its journal.
-    pub(crate) fn note(self, whole: &Plan) -> String {
-        format!("{NOTE}{self} of plan {}", plan_hash(whole))
+    /// The plan that a run of this shard keeps, and what its journal notes for readers.
+    pub(crate) fn kept(self, whole: &Plan) -> (Plan, String) {
+        let hash = plan_hash(whole);
+        let note = format!("shard {self} of plan {hash}");
+        let part = PlanPart { number: self.number, of: self.of, whole: hash };
+        (Plan { part: Some(part), ..self.part(whole) }, note)
+    }
+
+    fn new(number: u32, of: u32) -> Option<Shard> {
+        ((1..=of).contains(&number) && of <= MOST).then_some(Shard { number, of })
     }
 }
 
-const NOTE: &str = "shard ";
+/// Which shard a run is, and the hash of the whole plan; `None` if it is no shard.
+pub(crate) fn shard_of(run: &Run) -> Option<(Shard, String)> {
+    match &run.plan.part {
+        Some(part) => Some((Shard::new(part.number, part.of)?, part.whole.clone())),
+        None => noted(&run.notes),
+    }
+}
 
-/// The shard and the hash of the whole plan that a run's notes name.
-pub(crate) fn noted(notes: &[String]) -> Option<(Shard, String)> {
+/// The same for a run whose plan is older than its field for it: there only a note says it.
+fn noted(notes: &[String]) -> Option<(Shard, String)> {
     notes.iter().find_map(|note| {
-        let (shard, hash) = note.strip_prefix(NOTE)?.split_once(" of plan ")?;
+        let (shard, hash) = note.strip_prefix("shard ")?.split_once(" of plan ")?;
         Some((shard.parse().ok()?, hash.to_owned()))
     })
 }
@@ -65,7 +79,7 @@ pub(crate) fn noted(notes: &[String]) -> Option<(Shard, String)> {
 /// A hash of everything that a plan does. The list of absent contenders is excluded, because its
 /// reasons mention free memory, which changes from moment to moment.
 pub(crate) fn plan_hash(plan: &Plan) -> String {
-    let plan = Plan { absent: Vec::new(), ..plan.clone() };
+    let plan = Plan { absent: Vec::new(), part: None, ..plan.clone() };
     let text = serde_json::to_vec(&plan).unwrap_or_default();
     blake3::hash(&text).to_hex().to_string()
 }
@@ -82,8 +96,7 @@ impl FromStr for Shard {
     fn from_str(text: &str) -> Result<Shard, EngineError> {
         let parse = || {
             let (number, of) = text.split_once('/')?;
-            let (number, of) = (number.parse().ok()?, of.parse().ok()?);
-            ((1..=of).contains(&number) && of <= MOST).then_some(Shard { number, of })
+            Shard::new(number.parse().ok()?, of.parse().ok()?)
         };
         parse().ok_or_else(|| EngineError::Shard(text.to_owned()))
     }
@@ -113,6 +126,7 @@ mod tests {
             absent: Vec::new(),
             proof_seconds: 0.0,
             estimate_seconds: 0.0,
+            part: None,
         }
     }
 
@@ -147,8 +161,9 @@ mod tests {
             let error = text.parse::<Shard>().unwrap_err();
             assert!(error.hint().unwrap().contains("--shard 1/2"), "{text}");
         }
-        let note = Shard { number: 2, of: 8 }.note(&plan(1));
-        let (shard, hash) = noted(&["x".to_owned(), note]).unwrap();
-        assert_eq!((shard.to_string(), hash), ("2/8".to_owned(), plan_hash(&plan(1))));
+        // The text that a run of an older version has.
+        let note = "shard 2/8 of plan 1f";
+        let (shard, hash) = noted(&["x".to_owned(), note.to_owned()]).unwrap();
+        assert_eq!((shard.to_string().as_str(), hash.as_str()), ("2/8", "1f"));
     }
 }

@@ -90,6 +90,7 @@ mod tests {
             absent: Vec::new(),
             proof_seconds: 0.0,
             estimate_seconds: 0.0,
+            part: None,
         }
     }
 

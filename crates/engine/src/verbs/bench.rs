@@ -46,9 +46,9 @@ impl Bench<'_> {
         whole: &Plan,
         shard: Shard,
     ) -> Result<(String, Vec<Record>), EngineError> {
-        let plan = shard.part(whole);
+        let (plan, note) = shard.kept(whole);
         let mut log = RunLog::create(self.store, &plan, &proofmark_machine::facts(self.cap))?;
-        log.note(&shard.note(whole))?;
+        log.note(&note)?;
         self.go_on(log, &plan, &[])
     }
 

@@ -1,7 +1,7 @@
 //! Merges the shards of one plan into one run, with the same items, races and records as an
 //! unsharded run.
 
-use crate::plan::{noted, plan_hash};
+use crate::plan::{plan_hash, shard_of};
 use crate::record::RunLog;
 use crate::{EngineError, Shard};
 use proofmark_schema::plan::{Item, Plan};
@@ -26,7 +26,7 @@ pub struct Merged {
 pub fn merge(store: &Store, names: &[String]) -> Result<Merged, EngineError> {
     let mut runs = Vec::new();
     for name in names {
-        runs.push(shard_of(store.load(name)?)?);
+        runs.push(finished(store.load(name)?)?);
     }
     let (_, hash, first) = runs.first().ok_or_else(|| {
         let message = "no run is named".to_owned();
@@ -58,10 +58,10 @@ const HINT_MACHINE: &str = "times of different machines make no table: run all s
                             machines of one kind, or read the runs one by one";
 
 /// A finished run that says which shard it is.
-fn shard_of(run: Run) -> Result<(Shard, String, Run), EngineError> {
+fn finished(run: Run) -> Result<(Shard, String, Run), EngineError> {
     let refuse =
         |message: String, hint: &str| EngineError::Merge { message, hint: hint.to_owned() };
-    let Some((shard, hash)) = noted(&run.notes) else {
+    let Some((shard, hash)) = shard_of(&run) else {
         return Err(refuse(format!("run {} is no shard", run.id), HINT_SHARDS));
     };
     let missing = run.missing().len();
@@ -99,7 +99,7 @@ fn whole(runs: &[(Shard, String, Run)]) -> Plan {
     let mut items: Vec<Item> =
         runs.iter().flat_map(|(_, _, run)| run.plan.items.iter().cloned()).collect();
     items.sort_by_key(|item| item.index);
-    let mut plan = Plan { items, ..runs[0].2.plan.clone() };
+    let mut plan = Plan { items, part: None, ..runs[0].2.plan.clone() };
     crate::plan::estimate::write(&mut plan);
     plan
 }
@@ -142,17 +142,23 @@ mod tests {
             absent: Vec::new(),
             proof_seconds: 0.0,
             estimate_seconds: 0.0,
+            part: None,
         };
         crate::plan::estimate::write(&mut plan);
         plan
     }
 
+    /// The run of an older version.
+    const OLDER: &str = "b";
+
     /// A shard that ran somewhere and left nothing but its items.
     fn ran(store: &Store, id: &str, shard: &str, seed: u64, machine: &MachineFacts, done: usize) {
         let shard: Shard = shard.parse().unwrap();
-        let (whole, part) = (plan(seed), shard.part(&plan(seed)));
+        let (part, note) = shard.kept(&plan(seed));
+        // An older version names the shard in the note alone.
+        let part = if id == OLDER { Plan { part: None, ..part } } else { part };
         let mut writer = store.create(id, &part, machine).unwrap();
-        writer.append_note(&shard.note(&whole)).unwrap();
+        writer.append_note(&note).unwrap();
         for item in part.items.iter().take(done) {
             let entry =
                 ItemEntry { item: item.index, race: None, decided: None, records: Vec::new() };

@@ -169,6 +169,7 @@ fn plan(request: &ScaleRequest, threads: &[usize]) -> Result<(Plan, Vec<Absence>
         absent: absent.clone(),
         proof_seconds: 0.0,
         estimate_seconds,
+        part: None,
     };
     Ok((plan, absent))
 }

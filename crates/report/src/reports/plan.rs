@@ -96,6 +96,7 @@ mod tests {
             }],
             proof_seconds: 0.5,
             estimate_seconds: 2.5,
+            part: None,
         };
         let document = plan(&planned);
         let text = (find("term").unwrap().render)(&document, &Style::default());

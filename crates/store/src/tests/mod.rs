@@ -51,6 +51,7 @@ fn plan(items: u64) -> Plan {
         absent: Vec::new(),
         proof_seconds: 0.5,
         estimate_seconds: 1.5,
+        part: None,
     }
 }
 

@@ -167,6 +167,7 @@ fn plan(
         absent: Vec::new(),
         proof_seconds: 0.0,
         estimate_seconds: cases.len() as f64,
+        part: None,
     }
 }
 

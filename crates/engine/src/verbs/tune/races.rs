@@ -152,6 +152,7 @@ impl<'a> Races<'a> {
             absent: Vec::new(),
             proof_seconds: 0.0,
             estimate_seconds: 0.0,
+            part: None,
         };
         let mut log = RunLog::create(store, &plan, facts)?;
         for entry in entries {
