@@ -21,21 +21,21 @@ pub enum BadCase {
         /// The axis.
         axis: String,
         /// All axes of the op.
-        known: String,
+        known: Vec<&'static str>,
     },
     /// The op has no such axis.
     UnknownAxis {
         /// What was given.
         axis: String,
         /// All axes of the op.
-        known: String,
+        known: Vec<&'static str>,
     },
     /// The op has no such attribute.
     UnknownAttribute {
         /// What was given.
         attribute: String,
         /// All attributes of the op.
-        known: String,
+        known: Vec<&'static str>,
     },
     /// The attribute cannot have that value.
     BadAttribute {
@@ -44,14 +44,14 @@ pub enum BadCase {
         /// What was given.
         value: String,
         /// What it may be.
-        expected: String,
+        expected: AttributeKind,
     },
     /// The op is not defined for the element type.
     BadDType {
         /// What was given.
         dtype: DType,
         /// All element types of the op.
-        known: String,
+        known: Vec<&'static str>,
     },
     /// An axis is longer than any memory.
     LongAxis {
@@ -71,19 +71,19 @@ impl fmt::Display for BadCase {
         match self {
             BadCase::OtherOp(op) => write!(f, "the case is of op `{op}`"),
             BadCase::MissingAxis { axis, known } => {
-                write!(f, "axis `{axis}` is missing (axes: {known})")
+                write!(f, "axis `{axis}` is missing (axes: {})", listed(known))
             }
             BadCase::UnknownAxis { axis, known } => {
-                write!(f, "there is no axis `{axis}` (axes: {known})")
+                write!(f, "there is no axis `{axis}` (axes: {})", listed(known))
             }
             BadCase::UnknownAttribute { attribute, known } => {
-                write!(f, "there is no attribute `{attribute}` (attributes: {known})")
+                write!(f, "there is no attribute `{attribute}` (attributes: {})", listed(known))
             }
             BadCase::BadAttribute { attribute, value, expected } => {
-                write!(f, "attribute `{attribute}` cannot be `{value}`: {expected}")
+                write!(f, "attribute `{attribute}` cannot be `{value}`: it is {expected}")
             }
             BadCase::BadDType { dtype, known } => {
-                write!(f, "element type {dtype} is not defined here (defined: {known})")
+                write!(f, "element type {dtype} is not defined here (defined: {})", listed(known))
             }
             BadCase::LongAxis { axis, size } => {
                 write!(f, "axis `{axis}` is {size}: at most {MOST_OF_AXIS} (2^40)")
@@ -107,10 +107,10 @@ pub fn check_case(op: &dyn Definition, case: &Case) -> Result<Signature, BadCase
         return Err(BadCase::OtherOp(case.op.clone()));
     }
     if !op.dtypes().contains(&case.dtype) {
-        let known = join(op.dtypes().iter().map(|dtype| dtype.name()));
+        let known = op.dtypes().iter().map(|dtype| dtype.name()).collect();
         return Err(BadCase::BadDType { dtype: case.dtype, known });
     }
-    let known = || join(op.axes().iter().map(|axis| axis.name));
+    let known = || op.axes().iter().map(|axis| axis.name).collect();
     for (name, _) in &case.axes {
         if !op.axes().iter().any(|axis| axis.name == name) {
             return Err(BadCase::UnknownAxis { axis: name.clone(), known: known() });
@@ -130,7 +130,7 @@ pub fn check_case(op: &dyn Definition, case: &Case) -> Result<Signature, BadCase
         let attribute = op.attributes().iter().find(|attribute| attribute.name == name);
         let attribute = attribute.ok_or_else(|| BadCase::UnknownAttribute {
             attribute: name.clone(),
-            known: join(op.attributes().iter().map(|attribute| attribute.name)),
+            known: op.attributes().iter().map(|attribute| attribute.name).collect(),
         })?;
         check_attribute(attribute, value)?;
     }
@@ -173,26 +173,22 @@ pub fn complete_case(op: &dyn Definition, case: &Case) -> Case {
 }
 
 fn check_attribute(attribute: &Attribute, value: &AttrValue) -> Result<(), BadCase> {
-    let (fits, expected) = match attribute.kind {
-        AttributeKind::Flag => {
-            (matches!(value, AttrValue::Flag(_)), "it is `true` or `false`".to_owned())
+    let fits = match attribute.kind {
+        AttributeKind::Flag => matches!(value, AttrValue::Flag(_)),
+        AttributeKind::Int { low, high } => {
+            matches!(value, AttrValue::Int(int) if (low..=high).contains(int))
         }
-        AttributeKind::Int { low, high } => (
-            matches!(value, AttrValue::Int(int) if (low..=high).contains(int)),
-            format!("it is a whole number from {low} to {high}"),
-        ),
         AttributeKind::Real { low, high } => {
             let real = match value {
                 AttrValue::Real(real) => *real,
                 AttrValue::Int(int) => *int as f64,
                 _ => f64::NAN,
             };
-            ((low..=high).contains(&real), format!("it is a number from {low} to {high}"))
+            (low..=high).contains(&real)
         }
-        AttributeKind::Word(words) => (
-            matches!(value, AttrValue::Word(word) if words.contains(&word.as_str())),
-            format!("it is one of {}", words.join(", ")),
-        ),
+        AttributeKind::Word(words) => {
+            matches!(value, AttrValue::Word(word) if words.contains(&word.as_str()))
+        }
     };
     if fits {
         return Ok(());
@@ -200,11 +196,10 @@ fn check_attribute(attribute: &Attribute, value: &AttrValue) -> Result<(), BadCa
     Err(BadCase::BadAttribute {
         attribute: attribute.name.to_owned(),
         value: value.to_string(),
-        expected,
+        expected: attribute.kind,
     })
 }
 
-fn join<'a>(words: impl Iterator<Item = &'a str>) -> String {
-    let words: Vec<&str> = words.collect();
+fn listed(words: &[&str]) -> String {
     if words.is_empty() { "none".to_owned() } else { words.join(", ") }
 }

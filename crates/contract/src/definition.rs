@@ -2,6 +2,7 @@
 
 use crate::{BadCase, Signature};
 use proofmark_terms::{Case, DType};
+use std::fmt;
 
 /// What an axis stands for in flat tables.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -28,7 +29,7 @@ pub struct Axis {
 }
 
 /// The values an attribute may take.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub enum AttributeKind {
     /// `true` or `false`.
     Flag,
@@ -48,6 +49,17 @@ pub enum AttributeKind {
     },
     /// One of these words.
     Word(&'static [&'static str]),
+}
+
+impl fmt::Display for AttributeKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            AttributeKind::Flag => write!(f, "`true` or `false`"),
+            AttributeKind::Int { low, high } => write!(f, "a whole number from {low} to {high}"),
+            AttributeKind::Real { low, high } => write!(f, "a number from {low} to {high}"),
+            AttributeKind::Word(words) => write!(f, "one of {}", words.join(", ")),
+        }
+    }
 }
 
 /// An attribute of an op's cases.

@@ -1,7 +1,7 @@
 //! What can go wrong before and around a run, with what to do about it.
 
 use crate::nearest;
-use proofmark_contract::BadCase;
+use proofmark_contract::{AttributeKind, BadCase};
 use proofmark_schema::FORMAT_VERSION;
 use proofmark_schema::case::ParseCaseError;
 use proofmark_schema::finding::Severity;
@@ -474,17 +474,15 @@ fn unmatched(pattern: &str, is_elsewhere: bool) -> String {
 }
 
 /// The name that may have been meant where an axis, an attribute or its value is not known.
-fn near_in_case(reason: &BadCase) -> Option<String> {
-    let (typed, known) = match reason {
-        BadCase::UnknownAxis { axis, known } => (axis, known.as_str()),
-        BadCase::UnknownAttribute { attribute, known } => (attribute, known.as_str()),
-        BadCase::BadAttribute { value, expected, .. } => {
-            (value, expected.strip_prefix("it is one of ")?)
+fn near_in_case(reason: &BadCase) -> Option<&'static str> {
+    match reason {
+        BadCase::UnknownAxis { axis, known } => nearest(axis, known),
+        BadCase::UnknownAttribute { attribute, known } => nearest(attribute, known),
+        BadCase::BadAttribute { value, expected: AttributeKind::Word(words), .. } => {
+            nearest(value, words)
         }
-        _ => return None,
-    };
-    let known: Vec<&str> = known.split(", ").collect();
-    nearest(typed, &known).map(str::to_owned)
+        _ => None,
+    }
 }
 
 /// The first few runs of a list that begins with the newest.

@@ -55,11 +55,7 @@ struct Judgement<'a> {
 }
 
 /// The refusal of an output by its worst element.
-fn of_worst(
-    exam: &Examination<'_>,
-    judgement: &Judgement<'_>,
-    score: &Score,
-) -> Refusal {
+fn of_worst(exam: &Examination<'_>, judgement: &Judgement<'_>, score: &Score) -> Refusal {
     let Judgement { inputs, filled, outputs, k, limit } = *judgement;
     let operand = &exam.signature.outputs()[k];
     let layout = operand.layout();
