@@ -146,12 +146,35 @@ pub fn next_place(places: &[Spot]) -> Option<u64> {
     (gap(widest) > NARROW && is_new).then_some(middle)
 }
 
+/// Where a zone lies.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ZoneName {
+    /// A quarter of the threshold.
+    Below,
+    /// The threshold.
+    At,
+    /// Four times the threshold.
+    Above,
+}
+
+impl ZoneName {
+    /// The word in files and tables.
+    pub fn name(self) -> &'static str {
+        match self {
+            ZoneName::Below => "below",
+            ZoneName::At => "at",
+            ZoneName::Above => "above",
+        }
+    }
+}
+
 /// A zone of the rule for parallel code: below its threshold it costs nothing, at the threshold it
 /// gains a little, and above it gains clearly.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Zone {
-    /// `below`, `at` or `above`.
-    pub name: String,
+    /// Where it lies.
+    pub name: ZoneName,
     /// The size.
     pub at: u64,
     /// Time of the first contender over time of the second.
@@ -164,16 +187,15 @@ pub struct Zone {
 
 impl Zone {
     /// The zone of that name, from what was raced there.
-    pub fn of(name: &str, place: &Spot) -> Zone {
+    pub fn of(name: ZoneName, place: &Spot) -> Zone {
         let speedup = place.ratio.inverse();
         let s = speedup.estimate;
         let (wanted, is_met) = match name {
-            "below" => ("about 1×: 0.95× to 1.05×", (0.95..=1.05).contains(&s)),
-            "at" => ("1.1× to 1.2×, or more", s >= 1.1),
-            _ => ("1.3× or more", s >= 1.3),
+            ZoneName::Below => ("about 1×: 0.95× to 1.05×", (0.95..=1.05).contains(&s)),
+            ZoneName::At => ("1.1× to 1.2×, or more", s >= 1.1),
+            ZoneName::Above => ("1.3× or more", s >= 1.3),
         };
-        let (name, wanted) = (name.to_owned(), wanted.to_owned());
-        Zone { name, at: place.at, speedup, wanted, is_met }
+        Zone { name, at: place.at, speedup, wanted: wanted.to_owned(), is_met }
     }
 }
 
@@ -302,8 +324,9 @@ mod tests {
     #[test]
     fn zones_are_those_of_the_rule() {
         let met = |name, ratio: f64| Zone::of(name, &place(8, ratio)).is_met;
-        assert!(met("below", 1.0) && !met("below", 1.3));
-        assert!(met("at", 1.0 / 1.15) && met("at", 1.0 / 1.4) && !met("at", 1.0));
-        assert!(met("above", 1.0 / 1.3) && !met("above", 1.0 / 1.2));
+        let (below, at, above) = (ZoneName::Below, ZoneName::At, ZoneName::Above);
+        assert!(met(below, 1.0) && !met(below, 1.3));
+        assert!(met(at, 1.0 / 1.15) && met(at, 1.0 / 1.4) && !met(at, 1.0));
+        assert!(met(above, 1.0 / 1.3) && !met(above, 1.0 / 1.2));
     }
 }

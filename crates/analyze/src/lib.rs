@@ -27,7 +27,7 @@ mod winner;
 pub use band::Band;
 pub use cells::{cells, field, geometric_mean};
 pub use choice::{Among, Challenge, Choice, best_of, is_borne_out};
-pub use crossover::{Answer, Between, Crossing, Spot, Zone, answer, coarse, next_place};
+pub use crossover::{Answer, Between, Crossing, Spot, Zone, ZoneName, answer, coarse, next_place};
 pub use findings::{exit_severity, findings, too_fast};
 pub use flags::{Flag, FlagKind, flags};
 pub use glob::is_match;

@@ -15,7 +15,7 @@ mod processor;
 
 pub use activity::{Activity, StealWatch, activity};
 pub use clock::unix_seconds;
-pub use doctor::{Check, CheckState, doctor};
+pub use doctor::{Check, doctor};
 pub use facts::{facts, second_cache_bytes};
 pub use load::load;
 pub use probe::{Ask, Ceilings, Demand, Effort, probe};

@@ -78,8 +78,7 @@ struct Arms<'s, 'm> {
 /// Number of batches for which an arm is slow after any arm's first call, and by how much.
 const UNSETTLED: (u32, f64) = (3, 1.15);
 
-fn fault(arm: usize, reason: &str) -> RaceFault {
-    let kind = if reason.contains("timed output") { FaultKind::Wrong } else { FaultKind::Died };
+fn fault(arm: usize, kind: FaultKind, reason: &str) -> RaceFault {
     RaceFault { arm, contender: format!("arm {arm}"), kind, reason: reason.to_owned() }
 }
 
@@ -105,7 +104,7 @@ impl Heat for Arms<'_, '_> {
         let &Turn { prime, calls, inputs, seed } = turn;
         let (each, trick) = self.script.arms[arm];
         if trick == Trick::DiesIn(self.trial) {
-            return Err(fault(arm, "it died"));
+            return Err(fault(arm, FaultKind::Died, "it died"));
         }
         let each = match (trick, inputs) {
             (Trick::SeesOldInputs(times) | Trick::SeesAudits(times), CallInputs::Fresh) => {
@@ -163,7 +162,7 @@ impl Heat for Arms<'_, '_> {
 
     fn verify(&mut self, arm: usize, calls: u32, seed: u64) -> Result<(u64, Ran), RaceFault> {
         match self.script.arms[arm].1 {
-            Trick::Wrong => Err(fault(arm, "timed output y[0] is 1, exact 2")),
+            Trick::Wrong => Err(fault(arm, FaultKind::Wrong, "timed output y[0] is 1, exact 2")),
             _ => {
                 let turn = Turn { prime: 0, calls, inputs: CallInputs::Fresh, seed };
                 Ok((16, self.batch(arm, &turn)?))

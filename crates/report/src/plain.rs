@@ -41,9 +41,8 @@ pub(crate) fn quantity(value: f64, unit: &str) -> String {
     };
     match unit {
         "ns" => {
-            let text = Nanos(value).to_string();
-            let (number, unit) = text.split_once(' ').unwrap_or((&text, ""));
-            format!("{} {unit}", trimmed(number.to_owned()))
+            let (number, unit) = Nanos(value).scaled();
+            format!("{} {unit}", trimmed(three_digits(number)))
         }
         // Sizes and counts have earned all their digits.
         "" if value.fract() == 0.0 && value.abs() < 1e15 => format!("{value}"),

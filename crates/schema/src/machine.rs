@@ -2,6 +2,29 @@
 
 use serde::{Deserialize, Serialize};
 
+/// How a check of the machine went.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum CheckState {
+    /// As it should be.
+    Fine,
+    /// Works, with a loss that the detail names.
+    Warning,
+    /// Runs cannot be trusted or cannot start.
+    Problem,
+}
+
+impl CheckState {
+    /// The word in reports.
+    pub fn name(self) -> &'static str {
+        match self {
+            CheckState::Fine => "fine",
+            CheckState::Warning => "warning",
+            CheckState::Problem => "problem",
+        }
+    }
+}
+
 /// One cache as the processor reports it (hypervisors may lie).
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CacheFacts {

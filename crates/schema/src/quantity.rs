@@ -52,10 +52,17 @@ impl Interval {
     }
 }
 
+impl Nanos {
+    /// The number in the unit that keeps it short, and that unit.
+    pub fn scaled(self) -> (f64, &'static str) {
+        scaled(self.0, &[(1.0, "ns"), (1e3, "µs"), (1e6, "ms"), (1e9, "s")])
+    }
+}
+
 impl fmt::Display for Nanos {
     /// Three significant digits and the unit that keeps them short.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (value, unit) = scaled(self.0, &[(1.0, "ns"), (1e3, "µs"), (1e6, "ms"), (1e9, "s")]);
+        let (value, unit) = self.scaled();
         write!(f, "{} {unit}", three_digits(value))
     }
 }

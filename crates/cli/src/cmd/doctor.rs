@@ -4,8 +4,9 @@ use super::StorePath;
 use crate::exit;
 use crate::output::{Failure, Format, print_document};
 use clap::Args;
-use proofmark_engine::{CheckState, doctor};
+use proofmark_engine::doctor;
 use proofmark_report::reports::{self, DoctorCheck};
+use proofmark_schema::machine::CheckState;
 
 /// Arguments of `doctor`.
 #[derive(Args)]
@@ -25,7 +26,7 @@ impl Doctor {
             .into_iter()
             .map(|check| DoctorCheck {
                 name: check.name.to_owned(),
-                state: check.state.name().to_owned(),
+                state: check.state,
                 detail: check.detail,
                 hint: check.hint,
             })

@@ -10,6 +10,7 @@ use proofmark_engine::{
 use proofmark_report::reports::{
     self, CoverageRow, ListedAxis, ListedKernel, ListedOp, ListedSize,
 };
+use proofmark_schema::Outcome;
 
 /// Arguments of `list`.
 #[derive(Args)]
@@ -56,7 +57,7 @@ impl List {
             states: one
                 .known
                 .iter()
-                .map(|(dtype, known)| (dtype.to_string(), word(*known)))
+                .map(|(dtype, known)| (dtype.to_string(), outcome(*known)))
                 .collect(),
         };
         let rows: Vec<CoverageRow> = wanted.map(row).collect();
@@ -65,11 +66,11 @@ impl List {
     }
 }
 
-fn word(known: Known) -> String {
+fn outcome(known: Known) -> Option<Outcome> {
     match known {
-        Known::Judged(outcome) => outcome.name().to_owned(),
-        Known::NotYet => "NOT_YET".to_owned(),
-        Known::Absent => "ABSENT".to_owned(),
+        Known::Judged(outcome) => Some(outcome),
+        Known::NotYet => None,
+        Known::Absent => Some(Outcome::Absent),
     }
 }
 

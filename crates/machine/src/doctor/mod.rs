@@ -5,29 +5,8 @@ mod kernel;
 mod processor;
 mod quiet;
 
+use proofmark_schema::machine::CheckState;
 use std::path::Path;
-
-/// How a check went.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum CheckState {
-    /// As it should be.
-    Fine,
-    /// Works, with a loss that the detail names.
-    Warning,
-    /// Runs cannot be trusted or cannot start.
-    Problem,
-}
-
-impl CheckState {
-    /// The word in reports.
-    pub fn name(self) -> &'static str {
-        match self {
-            CheckState::Fine => "fine",
-            CheckState::Warning => "warning",
-            CheckState::Problem => "problem",
-        }
-    }
-}
 
 /// One check and what to do about it.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -1,6 +1,7 @@
 //! The report of coverage: which contenders are proven on which op.
 
 use crate::document::{Cell, Column, Document, Emphasis};
+use proofmark_schema::Outcome;
 use serde_json::json;
 
 /// One contender on one op.
@@ -10,8 +11,13 @@ pub struct CoverageRow {
     pub op: String,
     /// The contender.
     pub contender: String,
-    /// Element types with their state: an outcome, `NOT_YET` or `ABSENT`.
-    pub states: Vec<(String, String)>,
+    /// Element types with their outcomes; none where it was not judged yet.
+    pub states: Vec<(String, Option<Outcome>)>,
+}
+
+/// The word of a state in JSON.
+fn name(state: Option<Outcome>) -> &'static str {
+    state.map_or("NOT_YET", Outcome::name)
 }
 
 const COLUMNS: [Column; 5] = [
@@ -24,7 +30,10 @@ const COLUMNS: [Column; 5] = [
 
 /// The document of coverage.
 pub fn coverage(rows: &[CoverageRow]) -> Document {
-    let state = |(dtype, state): &(String, String)| json!({ "dtype": dtype, "state": state });
+    let state = |(dtype, outcome): &(String, Option<Outcome>)| {
+        let state = name(*outcome);
+        json!({ "dtype": dtype, "state": state })
+    };
     let data: Vec<_> = rows
         .iter()
         .map(|row| {
@@ -34,12 +43,14 @@ pub fn coverage(rows: &[CoverageRow]) -> Document {
         .collect();
     let mut document = Document::new("Coverage", json!({ "coverage": data }), "coverage");
     push_table(&mut document, "", rows);
-    let has = |word: &str| rows.iter().any(|row| row.states.iter().any(|(_, s)| s == word));
-    if has("NOT_YET") {
+    let has = |wanted: Option<Outcome>| {
+        rows.iter().any(|row| row.states.iter().any(|(_, state)| *state == wanted))
+    };
+    if has(None) {
         document.text("To prove what is not proven yet, or was changed since:");
         document.command("proofmark prove --all --missing --with 'native/* peer/*'");
     }
-    if has("ABSENT") {
+    if has(Some(Outcome::Absent)) {
         document.text("To get a peer that is absent:");
         document.command("proofmark peers");
     }
@@ -52,14 +63,14 @@ pub(super) fn push_table(document: &mut Document, title: &str, rows: &[CoverageR
 }
 
 fn cells(row: &CoverageRow) -> Vec<Cell> {
-    let of = |is_meant: &dyn Fn(&str) -> bool| {
-        let meant = row.states.iter().filter(|(_, state)| is_meant(state));
+    let of = |wanted: Option<Outcome>| {
+        let meant = row.states.iter().filter(|(_, state)| *state == wanted);
         meant.map(|(dtype, _)| dtype.as_str()).collect::<Vec<_>>().join(" ")
     };
-    let named = ["PROVEN", "UNSUPPORTED"];
+    let columns = [Some(Outcome::Proven), Some(Outcome::Unsupported)];
     let mut others: Vec<String> = Vec::new();
-    for (_, state) in row.states.iter().filter(|(_, state)| !named.contains(&state.as_str())) {
-        let words = format!("{} {}", state.to_lowercase().replace('_', " "), of(&|s| s == state));
+    for &(_, state) in row.states.iter().filter(|(_, state)| !columns.contains(state)) {
+        let words = format!("{} {}", name(state).to_lowercase().replace('_', " "), of(state));
         if !others.contains(&words) {
             others.push(words);
         }
@@ -68,12 +79,12 @@ fn cells(row: &CoverageRow) -> Vec<Cell> {
         true => Cell::nothing(),
         false => Cell::plain(text),
     };
-    let proven = of(&|state| state == "PROVEN");
+    let proven = of(Some(Outcome::Proven));
     vec![
         Cell::plain(&row.op),
         Cell::plain(&row.contender),
         if proven.is_empty() { Cell::nothing() } else { Cell::with(proven, Emphasis::Good) },
-        or_nothing(of(&|state| state == "UNSUPPORTED")),
+        or_nothing(of(Some(Outcome::Unsupported))),
         or_nothing(others.join(", ")),
     ]
 }
@@ -85,15 +96,15 @@ mod tests {
 
     #[test]
     fn each_state_is_told_with_what_to_do_about_it() {
-        let row = |contender: &str, states: &[(&str, &str)]| CoverageRow {
+        let row = |contender: &str, states: [Option<Outcome>; 2]| CoverageRow {
             op: "matmul".to_owned(),
             contender: contender.to_owned(),
-            states: states.iter().map(|(d, s)| ((*d).to_owned(), (*s).to_owned())).collect(),
+            states: ["f32", "bf16"].map(str::to_owned).into_iter().zip(states).collect(),
         };
         let document = coverage(&[
-            row("native/simd", &[("f32", "PROVEN"), ("bf16", "NOT_YET")]),
-            row("peer/blas", &[("f32", "WRONG"), ("bf16", "UNSUPPORTED")]),
-            row("peer/torch", &[("f32", "ABSENT"), ("bf16", "ABSENT")]),
+            row("native/simd", [Some(Outcome::Proven), None]),
+            row("peer/blas", [Some(Outcome::Wrong), Some(Outcome::Unsupported)]),
+            row("peer/torch", [Some(Outcome::Absent); 2]),
         ]);
         let text = (find("term").unwrap().render)(&document, &Style::default());
         for part in
@@ -101,6 +112,7 @@ mod tests {
         {
             assert!(text.contains(part), "{part} in\n{text}");
         }
-        assert_eq!(document.data["coverage"][1]["states"][1]["state"], "UNSUPPORTED");
+        let state = |row: usize| &document.data["coverage"][row]["states"][1]["state"];
+        assert_eq!((state(0), state(1)), (&json!("NOT_YET"), &json!("UNSUPPORTED")));
     }
 }

@@ -2,6 +2,7 @@
 
 use crate::document::{Cell, Column, Document, Emphasis};
 use crate::plain::counted;
+use proofmark_schema::machine::CheckState;
 use serde::Serialize;
 use serde_json::json;
 
@@ -10,8 +11,8 @@ use serde_json::json;
 pub struct DoctorCheck {
     /// Its name.
     pub name: String,
-    /// `fine`, `warning` or `problem`.
-    pub state: String,
+    /// How it went.
+    pub state: CheckState,
     /// What was seen.
     pub detail: String,
     /// What to do; empty where nothing is.
@@ -26,10 +27,10 @@ pub fn doctor(checks: &[DoctorCheck]) -> Document {
     let mut document = Document::new("Doctor", json!({ "checks": checks }), "checks");
     document.table("", &COLUMNS, checks.iter().map(row).collect());
     for check in checks.iter().filter(|check| !check.hint.is_empty()) {
-        document.text(format!("{} ({}): {}", check.name, check.state, check.hint));
+        document.text(format!("{} ({}): {}", check.name, check.state.name(), check.hint));
     }
-    let count = |state: &str| checks.iter().filter(|check| check.state == state).count();
-    let (problems, warnings) = (count("problem"), count("warning"));
+    let count = |state: CheckState| checks.iter().filter(|check| check.state == state).count();
+    let (problems, warnings) = (count(CheckState::Problem), count(CheckState::Warning));
     document.text(match (problems, warnings) {
         (0, 0) => "This machine is fit to measure.".to_owned(),
         (0, _) => format!("Fit to measure, with {}.", counted(warnings, "warning")),
@@ -41,10 +42,10 @@ pub fn doctor(checks: &[DoctorCheck]) -> Document {
 }
 
 fn row(check: &DoctorCheck) -> Vec<Cell> {
-    let state = match check.state.as_str() {
-        "fine" => Cell::with(&check.state, Emphasis::Good),
-        "problem" => Cell::with(&check.state, Emphasis::Bad),
-        _ => Cell::plain(&check.state),
+    let state = match check.state {
+        CheckState::Fine => Cell::with(check.state.name(), Emphasis::Good),
+        CheckState::Problem => Cell::with(check.state.name(), Emphasis::Bad),
+        CheckState::Warning => Cell::plain(check.state.name()),
     };
     vec![Cell::plain(&check.name), state, Cell::plain(&check.detail)]
 }
@@ -56,17 +57,19 @@ mod tests {
 
     #[test]
     fn hints_follow_the_table_and_problems_decide() {
-        let check = |name: &str, state: &str, hint: &str| DoctorCheck {
+        let check = |name: &str, state: CheckState, hint: &str| DoctorCheck {
             name: name.to_owned(),
-            state: state.to_owned(),
+            state,
             detail: "seen".to_owned(),
             hint: hint.to_owned(),
         };
         let text = |checks: &[DoctorCheck]| {
             (find("term").unwrap().render)(&doctor(checks), &Style::default())
         };
-        assert!(text(&[check("a", "fine", "")]).ends_with("This machine is fit to measure.\n"));
-        let text = text(&[check("a", "warning", "do x"), check("b", "problem", "do y")]);
+        let fine = text(&[check("a", CheckState::Fine, "")]);
+        assert!(fine.ends_with("This machine is fit to measure.\n"), "{fine}");
+        let (warning, problem) = (CheckState::Warning, CheckState::Problem);
+        let text = text(&[check("a", warning, "do x"), check("b", problem, "do y")]);
         assert!(text.contains("b (problem): do y"), "{text}");
         assert!(text.ends_with("Not fit: 1 problem, 1 warning.\n"), "{text}");
     }

@@ -127,7 +127,7 @@ fn zone(zone: &Zone) -> Vec<Cell> {
         false => Cell::with("missed", Emphasis::Bad),
     };
     vec![
-        Cell::plain(&zone.name),
+        Cell::plain(zone.name.name()),
         Cell::plain(zone.at.to_string()),
         Cell::plain(ratio(&zone.speedup)),
         Cell::plain(&zone.wanted),
@@ -208,6 +208,7 @@ fn evidence(crossing: &Crossing) -> String {
 mod tests {
     use super::*;
     use crate::render::{Style, find};
+    use proofmark_analyze::ZoneName;
     use proofmark_schema::quantity::Interval;
 
     fn crossing(answer: Answer) -> Crossing {
@@ -223,7 +224,7 @@ mod tests {
             places: vec![place],
             answer,
             constant: Some(21_504),
-            zones: vec![Zone::of("at", &place)],
+            zones: vec![Zone::of(ZoneName::At, &place)],
             run: "r1".to_owned(),
             made: 100,
             is_cached: true,
@@ -243,6 +244,15 @@ mod tests {
         assert!(text.contains("1.25× [1.23, 1.27]"), "{text}");
         assert!(text.contains("met"), "{text}");
         assert!(text.contains("kept from before"), "{text}");
+    }
+
+    #[test]
+    fn a_zone_of_an_older_crossing_is_read_and_written_alike() {
+        for name in [ZoneName::Below, ZoneName::At, ZoneName::Above] {
+            let old = json!(name.name());
+            assert_eq!(json!(name), old);
+            assert_eq!(serde_json::from_value::<ZoneName>(old).unwrap(), name);
+        }
     }
 
     #[test]

@@ -4,7 +4,7 @@ use super::races::{Races, Shown, refusal};
 use super::request::TuneRequest;
 use crate::prove::Admission;
 use crate::{EngineError, Listener};
-use proofmark_analyze::{Answer, Spot, Zone, answer, coarse, next_place};
+use proofmark_analyze::{Answer, Spot, Zone, ZoneName, answer, coarse, next_place};
 use proofmark_arena::Arena;
 use proofmark_contract::Entry;
 use proofmark_machine::Ceilings;
@@ -148,7 +148,11 @@ impl<'a> Track<'a> {
         let Answer::Once { crossing } = answer else { return Ok(Vec::new()) };
         let (request, high) = (self.request, crossing.worth(places));
         let admission = Admission::new(arena, request.terms.seed, request.cap, self.listener);
-        let wanted = [("below", crossing.low / 4), ("at", high), ("above", high * 4)];
+        let wanted = [
+            (ZoneName::Below, crossing.low / 4),
+            (ZoneName::At, high),
+            (ZoneName::Above, high * 4),
+        ];
         let mut zones = Vec::new();
         for (name, size) in wanted {
             if size >= request.range.0.max(1) && size <= request.range.1.max(high) {

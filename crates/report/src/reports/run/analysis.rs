@@ -2,10 +2,12 @@
 
 use super::{ReportedRun, group_name};
 use crate::plain::{counted, longer, percent};
-use proofmark_analyze::{Advice, Ranking, cells, field, flags, geometric_mean, ranking, status};
+use proofmark_analyze::{
+    Advice, FlagKind, Ranking, cells, field, flags, geometric_mean, ranking, status,
+};
 use proofmark_schema::Family;
 use proofmark_schema::quantity::three_digits;
-use proofmark_schema::record::Record;
+use proofmark_schema::record::{Bound, Record};
 
 /// Which contender won where and by how much, what limits it, what to look at next.
 pub(super) fn sentence(run: &ReportedRun) -> String {
@@ -94,10 +96,10 @@ fn peers(records: &[Record]) -> Option<String> {
 fn next(records: &[Record]) -> Option<String> {
     let found = status(records);
     let first = found.first()?;
-    let held = match first.bound.map(|bound| bound.name()) {
-        Some("compute") => ", held by arithmetic".to_owned(),
-        Some("overhead") => ", held by what a call costs".to_owned(),
-        Some(level) => format!(", held by {level} traffic"),
+    let held = match first.bound {
+        Some(Bound::Compute) => ", held by arithmetic".to_owned(),
+        Some(Bound::Overhead) => ", held by what a call costs".to_owned(),
+        Some(level) => format!(", held by {} traffic", level.name()),
         None => String::new(),
     };
     let op = group_name(&first.group);
@@ -119,14 +121,14 @@ fn next(records: &[Record]) -> Option<String> {
 
 fn doubts(run: &ReportedRun) -> Option<String> {
     let flags = flags(&run.records, &|record| run.spread(record));
-    let mut kinds: Vec<(&str, usize)> = Vec::new();
+    let mut kinds: Vec<(FlagKind, usize)> = Vec::new();
     for flag in flags.iter().filter(|flag| flag.kind.is_red()) {
-        match kinds.iter_mut().find(|(name, _)| *name == flag.kind.name()) {
+        match kinds.iter_mut().find(|(kind, _)| *kind == flag.kind) {
             Some((_, cases)) => *cases += flag.cases,
-            None => kinds.push((flag.kind.name(), flag.cases)),
+            None => kinds.push((flag.kind, flag.cases)),
         }
     }
     let told: Vec<String> =
-        kinds.iter().map(|(name, cases)| format!("{name} ({cases}×)")).collect();
+        kinds.iter().map(|(kind, cases)| format!("{} ({cases}×)", kind.name())).collect();
     (!told.is_empty()).then(|| format!("Red flags: {}.", told.join(", ")))
 }

@@ -20,7 +20,7 @@ pub(super) fn push(document: &mut Document, run: &ReportedRun) -> Vec<Value> {
     let rows: Vec<CoverageRow> = known
         .into_iter()
         .map(|((op, contender), states)| {
-            let state = |(dtype, outcome): (String, Outcome)| (dtype, outcome.name().to_owned());
+            let state = |(dtype, outcome): (String, Outcome)| (dtype, Some(outcome));
             CoverageRow { op, contender, states: states.into_iter().map(state).collect() }
         })
         .collect();
