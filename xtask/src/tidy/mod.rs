@@ -10,6 +10,7 @@ mod manifest;
 mod names;
 mod op_folder;
 mod oracle;
+mod own_words;
 mod rust_text;
 mod unfinished;
 mod unsafe_code;
@@ -88,6 +89,7 @@ const RULES: &[Rule] = &[
     Rule::EachFile(manifest::check),
     Rule::WholeTree(op_folder::check),
     Rule::WholeTree(dead_file::check),
+    Rule::WholeTree(own_words::check),
     Rule::WholeTree(changelog::check),
 ];
 

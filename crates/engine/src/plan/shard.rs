@@ -71,7 +71,8 @@ pub(crate) fn shard_of(run: &Run) -> Option<(Shard, String)> {
 /// The same for a run whose plan is older than its field for it: there only a note says it.
 fn noted(notes: &[String]) -> Option<(Shard, String)> {
     notes.iter().find_map(|note| {
-        let (shard, hash) = note.strip_prefix("shard ")?.split_once(" of plan ")?;
+        let words: Vec<&str> = note.split(' ').collect();
+        let ["shard", shard, "of", "plan", hash] = words[..] else { return None };
         Some((shard.parse().ok()?, hash.to_owned()))
     })
 }
