@@ -6,7 +6,6 @@
 mod arrows;
 mod check;
 mod circles;
-mod deny;
 mod duel;
 mod exchange;
 mod imports;
@@ -32,7 +31,6 @@ commands:
   arrows              fail on a dependency between crates that the table does not allow, a circle
                       of files, or a phase of the engine that imports a later one
   tidy                fail on a broken house rule (sizes, names, headers, unsafe, dead files)
-  deny                fail on a licence, crate or source that deny.toml does not allow
   tour                type the first five minutes and record them in the docs
   duel ...            compare with other harnesses; `cargo xtask duel` says how; no part of CI
 ";
@@ -55,7 +53,6 @@ fn main() -> ExitCode {
         ["levels"] => levels::run(&root).map(drop),
         ["arrows"] => arrows::run(&root),
         ["tidy"] => tidy::run(&root),
-        ["deny"] => deny::run(&root),
         ["tour"] => tour::run(&root),
         ["duel", ref rest @ ..] => duel::run(&root, rest),
         _ => {
