@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::Instant;
 
-use crate::{Failure, arrows, exchange, library, metadata, smoke, tidy};
+use crate::{Failure, arrows, docs, exchange, library, metadata, smoke, tidy};
 
 struct Step {
     name: &'static str,
@@ -71,6 +71,11 @@ const STEPS: &[Step] = &[
         name: "deny",
         purpose: "licences, banned crates, sources",
         run: |root, _| cargo(root, DENY, &[]),
+    },
+    Step {
+        name: "docs",
+        purpose: "the tables in the documents are those of the records and the program",
+        run: |root, _| docs::check(root),
     },
     Step { name: "smoke", purpose: "the program's main commands", run: |root, _| smoke::run(root) },
     Step {

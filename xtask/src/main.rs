@@ -6,6 +6,7 @@
 mod arrows;
 mod check;
 mod circles;
+mod docs;
 mod duel;
 mod exchange;
 mod imports;
@@ -31,6 +32,8 @@ commands:
   arrows              fail on a dependency between crates that the table does not allow, a circle
                       of files, or a phase of the engine that imports a later one
   tidy                fail on a broken house rule (sizes, names, headers, unsafe, dead files)
+  docs                write the tables of the documents from the records and the program
+  docs --check        fail if one of them is stale
   tour                type the first five minutes and record them in the docs
   duel ...            compare with other harnesses; `cargo xtask duel` says how; no part of CI
 ";
@@ -53,6 +56,8 @@ fn main() -> ExitCode {
         ["levels"] => levels::run(&root).map(drop),
         ["arrows"] => arrows::run(&root),
         ["tidy"] => tidy::run(&root),
+        ["docs"] => docs::write(&root),
+        ["docs", "--check"] => docs::check(&root),
         ["tour"] => tour::run(&root),
         ["duel", ref rest @ ..] => duel::run(&root, rest),
         _ => {

@@ -24,7 +24,8 @@ commands:
   run     compare and append to records/duel; what is recorded is not done again
           [--harness a,b] [--classes SMTL] [--regimes N0,N1,N2,N3,N4] [--planted 0,1,2,5]
           [--count N] [--budget SECONDS] [--shard K/N] [--minutes M]
-  table   write the tables in docs/METHOD.md and docs/duel.svg from the records
+
+`cargo xtask docs` writes the tables and the plot from the records.
 ";
 
 /// Runs one command of the duel.
@@ -32,9 +33,18 @@ pub(crate) fn run(root: &Path, words: &[&str]) -> Result<(), Failure> {
     match words {
         ["setup"] => setup::run(root),
         ["run", rest @ ..] => run::run(root, &options::Options::parse(rest)?),
-        ["table"] => table::run(root),
         // Started by `run`, as a child of its own.
         ["hog", regime, seconds] => noise::hog(regime, seconds),
         _ => Err(format!("no such command\n{USAGE}")),
     }
+}
+
+/// The tables of the duel, from the records.
+pub(crate) fn tables(root: &Path) -> Result<String, Failure> {
+    Ok(table::markdown(&record::read_all(root)?))
+}
+
+/// The plot of the duel, from the records.
+pub(crate) fn picture(root: &Path) -> Result<String, Failure> {
+    Ok(frontier::svg(&record::read_all(root)?))
 }

@@ -2,32 +2,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
-use std::fs;
-use std::path::Path;
 
-use super::frontier;
 use super::harness::HARNESSES;
-use super::record::{self, Record, Verdict};
-use crate::Failure;
-
-const BEGIN: &str = "<!-- duel:begin -->\n";
-const END: &str = "<!-- duel:end -->\n";
-
-/// Writes the tables into the document and draws the plot.
-pub(super) fn run(root: &Path) -> Result<(), Failure> {
-    let records = record::read_all(root)?;
-    let path = root.join("docs/METHOD.md");
-    let failed = |error: std::io::Error| format!("{}: {error}", path.display());
-    let text = fs::read_to_string(&path).map_err(failed)?;
-    let (head, rest) = text.split_once(BEGIN).ok_or("docs/METHOD.md: no line `duel:begin`")?;
-    let (_, tail) = rest.split_once(END).ok_or("docs/METHOD.md: no line `duel:end`")?;
-    fs::write(&path, format!("{head}{BEGIN}{}{END}{tail}", markdown(&records))).map_err(failed)?;
-    let plot = root.join("docs/duel.svg");
-    fs::write(&plot, frontier::svg(&records))
-        .map_err(|error| format!("{}: {error}", plot.display()))?;
-    println!("{} records: docs/METHOD.md and docs/duel.svg are written", records.len());
-    Ok(())
-}
+use super::record::{Record, Verdict};
 
 /// What one harness said over a group of comparisons.
 #[derive(Debug, Default, PartialEq)]
@@ -118,7 +95,7 @@ pub(super) fn names(records: &[Record]) -> Vec<&'static str> {
 
 /// A table of everything, one for each class and regime, one row for each harness and budget, then
 /// how each harness was used.
-fn markdown(records: &[Record]) -> String {
+pub(super) fn markdown(records: &[Record]) -> String {
     if records.is_empty() {
         return "No comparison has been recorded yet.\n".to_owned();
     }

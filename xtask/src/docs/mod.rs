@@ -1,0 +1,90 @@
+//! Tables of the documents that are made from the records and from the program.
+//!
+//! A pair of marker comments in a page names what makes the lines between them:
+//! `<!-- docs: peers RECORD… -->` and `<!-- docs: end -->`. All other text is written by hand.
+
+mod coverage;
+mod number;
+mod ops;
+mod page;
+mod races;
+mod tables;
+
+use std::path::Path;
+
+use crate::{Failure, duel};
+
+/// One kind of table: its word in a marker, and what makes it from the words that follow.
+struct Maker {
+    name: &'static str,
+    make: fn(&Path, &[&str]) -> Result<String, Failure>,
+}
+
+const MAKERS: &[Maker] = &[
+    Maker { name: "coverage", make: coverage::table },
+    Maker { name: "duel", make: |root, _| duel::tables(root) },
+    Maker { name: "fastest", make: tables::fastest },
+    Maker { name: "gain", make: tables::gain },
+    Maker { name: "gflops", make: tables::gflops },
+    Maker { name: "ops", make: |root, _| ops::table(root) },
+    Maker { name: "peers", make: tables::peers },
+    Maker { name: "peers-summary", make: tables::peers_summary },
+];
+
+/// The pages that have markers.
+const PAGES: &[&str] = &["README.md", "docs/COVERAGE.md", "docs/METHOD.md", "docs/RESULTS.md"];
+
+/// The picture that is made as a whole.
+const PICTURE: &str = "docs/duel.svg";
+
+/// Writes every page and picture anew.
+pub(crate) fn write(root: &Path) -> Result<(), Failure> {
+    for (name, text) in made(root)? {
+        std::fs::write(root.join(name), text).map_err(|error| format!("{name}: {error}"))?;
+        println!("{name} is written");
+    }
+    Ok(())
+}
+
+/// Fails if a page or picture is not what the records and the program give.
+pub(crate) fn check(root: &Path) -> Result<(), Failure> {
+    let mut stale = 0;
+    for (name, text) in made(root)? {
+        let kept = read(root, name)?;
+        if let Some((line, kept, made)) = page::difference(&kept, &text) {
+            println!("{name}:{line}: stale\n  it says   {kept}\n  it should {made}");
+            stale += 1;
+        }
+    }
+    match stale {
+        0 => Ok(()),
+        _ => Err(format!("{stale} documents are stale; `cargo xtask docs` writes them")),
+    }
+}
+
+/// Every page and picture, as it should be.
+fn made(root: &Path) -> Result<Vec<(&'static str, String)>, Failure> {
+    let mut made = Vec::new();
+    for &name in PAGES {
+        let text = page::fill(&read(root, name)?, &|words| make(root, words))
+            .map_err(|error| format!("{name}: {error}"))?;
+        made.push((name, text));
+    }
+    made.push((PICTURE, duel::picture(root)?));
+    Ok(made)
+}
+
+/// What the marker with these words stands for.
+fn make(root: &Path, words: &[&str]) -> Result<String, Failure> {
+    let (name, rest) = words.split_first().ok_or("a marker names no table")?;
+    let maker = MAKERS.iter().find(|maker| maker.name == *name);
+    let maker = maker.ok_or_else(|| {
+        let known: Vec<&str> = MAKERS.iter().map(|maker| maker.name).collect();
+        format!("there is no table `{name}`; there are {}", known.join(", "))
+    })?;
+    (maker.make)(root, rest).map_err(|error| format!("table `{name}`: {error}"))
+}
+
+fn read(root: &Path, name: &str) -> Result<String, Failure> {
+    std::fs::read_to_string(root.join(name)).map_err(|error| format!("{name}: {error}"))
+}
