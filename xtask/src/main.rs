@@ -6,6 +6,7 @@
 mod arrows;
 mod check;
 mod circles;
+mod commits;
 mod docs;
 mod duel;
 mod exchange;
@@ -32,6 +33,7 @@ commands:
   arrows              fail on a dependency between crates that the table does not allow, a circle
                       of files, or a phase of the engine that imports a later one
   tidy                fail on a broken house rule (sizes, names, headers, unsafe, dead files)
+  commits             fail on a commit whose subject or files break the rules
   docs                write the tables of the documents from the records and the program
   docs --check        fail if one of them is stale
   tour                type the first five minutes and record them in the docs
@@ -56,6 +58,7 @@ fn main() -> ExitCode {
         ["levels"] => levels::run(&root).map(drop),
         ["arrows"] => arrows::run(&root),
         ["tidy"] => tidy::run(&root),
+        ["commits"] => commits::run(&root),
         ["docs"] => docs::write(&root),
         ["docs", "--check"] => docs::check(&root),
         ["tour"] => tour::run(&root),
