@@ -1,5 +1,7 @@
 //! Splits Rust source into code and comments, so that a rule never trips over a string.
 
+use proc_macro2::{TokenStream, TokenTree};
+
 /// A source text twice: everything that is not code, or not comment, is blanked out.
 ///
 /// Lines stay where they were, so that line numbers hold in both.
@@ -18,16 +20,17 @@ enum Kind {
 }
 
 impl RustText {
+    /// Splits a text; one that has no tokens is left to the compiler, and is all code here.
     pub(super) fn parse(text: &str) -> Self {
-        let chars: Vec<char> = text.chars().collect();
+        // What no token covers is space or a comment.
+        let mut kinds = vec![Kind::Comment; text.len()];
+        match text.parse() {
+            Ok(tokens) => mark(tokens, text, &mut kinds),
+            Err(_) => kinds.fill(Kind::Code),
+        }
         let mut split = Self { code: String::new(), comments: String::new() };
-        let mut at = 0;
-        while at < chars.len() {
-            let (kind, end) = token(&chars, at);
-            for &letter in &chars[at..end] {
-                split.push(letter, kind);
-            }
-            at = end;
+        for (at, letter) in text.char_indices() {
+            split.push(letter, kinds[at]);
         }
         split
     }
@@ -39,97 +42,29 @@ impl RustText {
     }
 }
 
-/// The kind and the end of what begins at `at`.
-fn token(chars: &[char], at: usize) -> (Kind, usize) {
-    let next = chars.get(at + 1).copied();
-    match chars[at] {
-        '/' if next == Some('/') => (Kind::Comment, find(chars, at, |letter| letter == '\n')),
-        '/' if next == Some('*') => (Kind::Comment, block_comment_end(chars, at)),
-        '"' => (Kind::Literal, string_end(chars, at + 1)),
-        'r' if !follows_word(chars, at) => match raw_string_end(chars, at + 1) {
-            Some(end) => (Kind::Literal, end),
-            None => (Kind::Code, at + 1),
-        },
-        'b' | 'c' if next == Some('r') && !follows_word(chars, at) => {
-            match raw_string_end(chars, at + 2) {
-                Some(end) => (Kind::Literal, end),
-                None => (Kind::Code, at + 1),
+/// Marks the bytes of every token.
+fn mark(tokens: TokenStream, text: &str, kinds: &mut [Kind]) {
+    for token in tokens {
+        let place = token.span().byte_range();
+        let source = &text[place.clone()];
+        match token {
+            // A comment of the documentation is tokens to the compiler; it stays a comment.
+            _ if source.starts_with("//") || source.starts_with("/*") => {}
+            TokenTree::Group(group) => {
+                kinds[group.span_open().byte_range()].fill(Kind::Code);
+                kinds[group.span_close().byte_range()].fill(Kind::Code);
+                mark(group.stream(), text, kinds);
             }
+            TokenTree::Literal(_) if !source.starts_with(|first: char| first.is_ascii_digit()) => {
+                kinds[place].fill(Kind::Literal);
+            }
+            _ => kinds[place].fill(Kind::Code),
         }
-        '\'' => match char_end(chars, at) {
-            Some(end) => (Kind::Literal, end),
-            None => (Kind::Code, at + 1),
-        },
-        _ => (Kind::Code, at + 1),
     }
-}
-
-fn find(chars: &[char], from: usize, is_end: impl Fn(char) -> bool) -> usize {
-    (from..chars.len()).find(|&at| is_end(chars[at])).unwrap_or(chars.len())
 }
 
 fn is_word(letter: char) -> bool {
     letter.is_alphanumeric() || letter == '_'
-}
-
-fn follows_word(chars: &[char], at: usize) -> bool {
-    at > 0 && is_word(chars[at - 1])
-}
-
-fn block_comment_end(chars: &[char], begin: usize) -> usize {
-    let mut depth = 0;
-    let mut at = begin;
-    while at < chars.len() {
-        match (chars[at], chars.get(at + 1)) {
-            ('/', Some('*')) => (depth, at) = (depth + 1, at + 2),
-            ('*', Some('/')) => (depth, at) = (depth - 1, at + 2),
-            _ => at += 1,
-        }
-        if depth == 0 {
-            break;
-        }
-    }
-    at.min(chars.len())
-}
-
-fn string_end(chars: &[char], first: usize) -> usize {
-    let mut at = first;
-    while at < chars.len() {
-        match chars[at] {
-            '\\' => at += 2,
-            '"' => return at + 1,
-            _ => at += 1,
-        }
-    }
-    chars.len()
-}
-
-/// The end of a raw string whose hashes begin at `at`; none if it is no raw string.
-fn raw_string_end(chars: &[char], at: usize) -> Option<usize> {
-    let quote = find(chars, at, |letter| letter != '#');
-    if chars.get(quote) != Some(&'"') {
-        return None;
-    }
-    let hashes = quote - at;
-    let closes = |end: &usize| {
-        chars[*end] == '"'
-            && chars
-                .get(end + 1..end + 1 + hashes)
-                .is_some_and(|tail| tail.iter().all(|&c| c == '#'))
-    };
-    Some((quote + 1..chars.len()).find(closes).map_or(chars.len(), |end| end + 1 + hashes))
-}
-
-/// The end of a character literal; none for a lifetime or a label.
-fn char_end(chars: &[char], at: usize) -> Option<usize> {
-    match chars.get(at + 1)? {
-        '\\' => {
-            let close = find(chars, at + 3, |letter| letter == '\'');
-            Some((close + 1).min(chars.len()))
-        }
-        _ if chars.get(at + 2) == Some(&'\'') => Some(at + 3),
-        _ => None,
-    }
 }
 
 /// Byte offsets at which `word` stands in `text` as a whole word.
@@ -178,9 +113,16 @@ mod tests {
     }
 
     #[test]
-    fn a_file_that_ends_inside_a_literal_or_a_comment_is_still_split() {
-        for text in ["\"open", "/* open", "r#\"open", "'\\", "\"\\"] {
-            assert_eq!(RustText::parse(text).code.trim(), "", "{text}");
+    fn documentation_is_a_comment() {
+        let split = RustText::parse("//! Says unsafe.\n/// So too.\nfn f() {} /** And here. */");
+        assert_eq!(split.code.trim(), "fn f() {}");
+        assert!(split.comments.contains("/// So too.") && split.comments.contains("/** And"));
+    }
+
+    #[test]
+    fn a_text_without_tokens_is_all_code() {
+        for text in ["\"open", "/* open", "r#\"open", "fn f() {"] {
+            assert_eq!(RustText::parse(text).code, text);
         }
     }
 
