@@ -11,6 +11,8 @@ pub use row::Row;
 pub use target::{RATIO, Target, TargetWord};
 
 use crate::is_match;
+use jiff::Timestamp;
+use jiff::tz::TimeZone;
 use proofmark_schema::{Case, ContenderId};
 use std::fmt;
 
@@ -52,16 +54,10 @@ pub struct Day {
 impl Day {
     /// The day, in universal time, of a count of seconds since 1970.
     pub fn of_unix(seconds: u64) -> Day {
-        // Hinnant's civil calendar: years begin in March, so that the leap day is the last.
-        let days = seconds / 86_400 + 719_468;
-        let (era, of_era) = (days / 146_097, days % 146_097);
-        let year = (of_era - of_era / 1460 + of_era / 36_524 - of_era / 146_096) / 365;
-        let of_year = of_era - (365 * year + year / 4 - year / 100);
-        let from_march = (5 * of_year + 2) / 153;
-        let day = of_year - (153 * from_march + 2) / 5 + 1;
-        let month = if from_march < 10 { from_march + 3 } else { from_march - 9 };
-        let year = year + era * 400 + u64::from(month <= 2);
-        Day { year: year as u16, month: month as u8, day: day as u8 }
+        let seconds = i64::try_from(seconds).unwrap_or(i64::MAX);
+        let at = Timestamp::from_second(seconds).unwrap_or(Timestamp::MAX);
+        let date = at.to_zoned(TimeZone::UTC).date();
+        Day { year: date.year() as u16, month: date.month() as u8, day: date.day() as u8 }
     }
 }
 
