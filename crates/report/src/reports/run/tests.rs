@@ -5,6 +5,7 @@ use super::*;
 use crate::fixture::{compared, first, refused};
 use crate::render::{RENDERERS, Style, find};
 use proofmark_schema::ContenderId;
+use proofmark_schema::plan::RunKind;
 use proofmark_schema::record::Record;
 
 /// Two contenders on four sizes of two axes, a refusal, and slices.
