@@ -3,13 +3,13 @@
 use super::definition::target;
 use crate::blocks::made::typed;
 use crate::blocks::stored::Stored;
-use crate::flawed::stepped;
+use crate::flawed::{
+    ALL, FINE, SINGLE, as_if_dense, flush, mutants, nan_as_zero, narrowed, neighbour, saturate,
+    steps, truncate, whole_vectors,
+};
 use proofmark_contract::{Call, KernelError, Mutant};
-use proofmark_tensor::{bf16, f16};
+use proofmark_tensor::f16;
 use proofmark_terms::DType;
-
-/// A slip from every element type.
-const ALL: &[DType] = &[DType::F32, DType::Bf16, DType::F16];
 
 /// What a slip may depend on.
 #[derive(Clone, Copy)]
@@ -23,104 +23,57 @@ struct At {
     to: DType,
 }
 
-/// The steps; a mutant replaces one.
-#[derive(Clone, Copy)]
-struct Steps {
+steps! { Steps, RIGHT;
     /// Whether the element is written.
-    writes: fn(At) -> bool,
+    writes: fn(At) -> bool = |_| true,
     /// Where x is read.
-    from: fn(At) -> (usize, usize),
+    from: fn(At) -> (usize, usize) = |at| (at.row, at.col),
     /// What happens to the element before it is rounded.
-    value: fn(At, f32) -> f32,
-}
-
-const RIGHT: Steps = Steps { writes: |_| true, from: |at| (at.row, at.col), value: |_, x| x };
-
-/// The mutant of these steps.
-fn flawed(call: &mut Call<'_>, steps: Steps) -> Result<(), KernelError> {
-    typed!(call.case.dtype, from(call, steps))
+    value: fn(DType, f32) -> f32 = |_, x| x,
 }
 
 /// Every mutant of this op.
-pub(super) static MUTANTS: &[Mutant] = stepped! { flawed;
-    "truncates", ALL, "rounds towards zero", Steps { value: truncate, ..RIGHT };
-    "ties_away", &[DType::F32, DType::F16], "a tie goes away from zero",
-        Steps { value: |at, x| away(at, x), ..RIGHT };
-    "ties_up", &[DType::F32, DType::F16], "a tie goes up",
-        Steps { value: |at, x| if x > 0.0 { away(at, x) } else { x }, ..RIGHT };
-    "rounds_twice", &[DType::F32], "by way of the other 16-bit type",
-        Steps { value: |at, x| if at.to == DType::F16 { narrowed(x) } else { halved(x) }, ..RIGHT };
-    "flushes_subnormals", ALL, "subnormal results become zero", Steps { value: flush, ..RIGHT };
-    "saturates", ALL, "beyond the largest number lies the largest number",
-        Steps { value: saturate, ..RIGHT };
-    "nan_swallowed", ALL, "NaN becomes 0",
-        Steps { value: |_, x| if x.is_nan() { 0.0 } else { x }, ..RIGHT };
+pub(super) static MUTANTS: &[Mutant] = mutants! { run, Steps { ..RIGHT };
+    "truncates", ALL, "rounds towards zero",
+        value: |to, x| if x.is_finite() { saturate(to, truncate(to, x)) } else { x };
+    "ties_away", FINE, "a tie goes away from zero", value: away;
+    "ties_up", FINE, "a tie goes up", value: |to, x| if x > 0.0 { away(to, x) } else { x };
+    "rounds_twice", SINGLE, "by way of the other 16-bit type",
+        value: |to, x| if to == DType::F16 { narrowed(x) } else { f16::from_f32(x).to_f32() };
+    "flushes_subnormals", ALL, "subnormal results become zero", value: flush;
+    "saturates", ALL, "beyond the largest number lies the largest number", value: saturate;
+    "nan_swallowed", ALL, "NaN becomes 0", value: |_, x| nan_as_zero(x);
     "nan_is_infinite", ALL, "NaN loses its fraction",
-        Steps { value: |_, x| if x.is_nan() { f32::INFINITY } else { x }, ..RIGHT };
-    "negative_zero_lost", ALL, "-0 becomes 0", Steps { value: |_, x| x + 0.0, ..RIGHT };
+        value: |_, x| if x.is_nan() { f32::INFINITY } else { x };
+    "negative_zero_lost", ALL, "-0 becomes 0", value: |_, x| x + 0.0;
     "tail_dropped", ALL, "elements past the last whole vector of 16 are not written",
-        Steps { writes: |at| at.col < at.cols - at.cols % 16, ..RIGHT };
+        writes: |at| at.col < whole_vectors(at.cols);
     "last_element_unwritten", ALL, "the loop ends one element early",
-        Steps { writes: |at| (at.row + 1, at.col + 1) != (at.rows, at.cols), ..RIGHT };
+        writes: |at| (at.row + 1, at.col + 1) != (at.rows, at.cols);
     "row_stride_ignored", ALL, "rows of x are taken to lie densely",
-        Steps { from: as_if_dense, ..RIGHT };
+        from: |at| as_if_dense(at.row, at.col, at.cols, at.stride);
     "swapped_neighbours", ALL, "even and odd elements change places",
-        Steps { from: neighbour, ..RIGHT };
+        from: |at| (at.row, neighbour(at.col, at.cols));
     "off_by_one_index", ALL, "x comes from the element after",
-        Steps { from: |at| (at.row, (at.col + 1).min(at.cols - 1)), ..RIGHT };
+        from: |at| (at.row, (at.col + 1).min(at.cols - 1));
 };
 
-fn narrowed(x: f32) -> f32 {
-    bf16::from_f32(x).to_f32()
-}
-
-fn halved(x: f32) -> f32 {
-    f16::from_f32(x).to_f32()
-}
-
-/// Bits of f32 below those that the type keeps.
-fn dropped(at: At) -> u32 {
-    24 - at.to.significand_bits()
-}
-
-fn truncate(at: At, x: f32) -> f32 {
-    let kept = f32::from_bits(x.to_bits() >> dropped(at) << dropped(at));
-    let largest = at.to.largest() as f32;
-    if x.is_finite() { kept.clamp(-largest, largest) } else { x }
-}
-
 /// Moves a tie to its neighbour away from zero.
-fn away(at: At, x: f32) -> f32 {
-    let half = 1 << dropped(at) >> 1;
+fn away(to: DType, x: f32) -> f32 {
+    let half = 1 << (24 - to.significand_bits()) >> 1;
     let is_tie = half > 0 && x.is_finite() && x.to_bits() % (2 * half) == half;
     if is_tie { f32::from_bits(x.to_bits() + 1) } else { x }
 }
 
-fn flush(at: At, x: f32) -> f32 {
-    let border = 2f32.powi(at.to.min_exponent());
-    if x.abs() < border { 0f32.copysign(x) } else { x }
+fn run(call: &mut Call<'_>, steps: &Steps) -> Result<(), KernelError> {
+    typed!(call.case.dtype, from(call, steps))
 }
 
-fn saturate(at: At, x: f32) -> f32 {
-    let largest = at.to.largest() as f32;
-    x.clamp(-largest, largest)
+fn from<T: Stored>(call: &mut Call<'_>, steps: &Steps) -> Result<(), KernelError> {
+    typed!(target(call.case), convert::<T>(call, steps))
 }
 
-fn as_if_dense(at: At) -> (usize, usize) {
-    let offset = at.row * at.cols + at.col;
-    // Padding cannot be read through a view of rows; any other element is as wrong.
-    (offset / at.stride, (offset % at.stride).min(at.cols - 1))
-}
-
-fn neighbour(at: At) -> (usize, usize) {
-    (at.row, if at.col ^ 1 < at.cols { at.col ^ 1 } else { at.col })
-}
-
-fn from<T: Stored>(call: &mut Call<'_>, steps: Steps) -> Result<(), KernelError> {
-    typed!(target(call.case), run::<T>(call, steps))
-}
-
-fn run<T: Stored, U: Stored>(call: &mut Call<'_>, steps: Steps) -> Result<(), KernelError> {
+fn convert<T: Stored, U: Stored>(call: &mut Call<'_>, steps: &Steps) -> Result<(), KernelError> {
     let x = call.inputs[0].rows::<T>()?;
     let mut y = call.outputs[0].rows_mut::<U>()?;
     let (rows, cols, stride) = (x.rows(), x.cols(), x.row_stride());
@@ -128,7 +81,7 @@ fn run<T: Stored, U: Stored>(call: &mut Call<'_>, steps: Steps) -> Result<(), Ke
         let at = At { row, col, rows, cols, stride, to: U::DTYPE };
         if (steps.writes)(at) {
             let (i, j) = (steps.from)(at);
-            y.row_mut(row)[col] = U::narrow((steps.value)(at, x.row(i)[j].widen()));
+            y.row_mut(row)[col] = U::narrow((steps.value)(at.to, x.row(i)[j].widen()));
         }
     }
     Ok(())

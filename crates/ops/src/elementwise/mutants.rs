@@ -6,20 +6,14 @@
 use super::definition::{Variant, alpha};
 use super::members::Member;
 use crate::blocks::stored::Stored;
-use proofmark_contract::{Call, KernelError};
+pub(super) use crate::flawed::{ALL, FINE, SINGLE, WIDE, estimate, mutants, narrowed, saturate};
+use crate::flawed::{
+    NARROW, as_if_dense, flush, nan_as_zero, neighbour, stale, steps, truncate, whole_vectors,
+};
+use proofmark_contract::{Call, KernelError, Mutant};
 use proofmark_tensor::{Rows, bf16, f16, philox4x32};
 use proofmark_terms::DType;
-
-/// A slip on every element type.
-pub(super) const ALL: &[DType] = &[DType::F32, DType::Bf16, DType::F16];
-/// A slip in rounding to fewer bits.
-pub(super) const NARROW: &[DType] = &[DType::Bf16, DType::F16];
-/// A slip below the range of f16.
-pub(super) const WIDE: &[DType] = &[DType::F32, DType::Bf16];
-/// A slip that fewer bits hide.
-pub(super) const FINE: &[DType] = &[DType::F32, DType::F16];
-/// A slip in the last bits.
-pub(super) const SINGLE: &[DType] = &[DType::F32];
+use std::marker::PhantomData;
 
 /// What a slip may depend on.
 #[derive(Clone, Copy)]
@@ -34,176 +28,92 @@ pub(super) struct At {
     pub(super) cols: usize,
     /// Row stride of the last operand.
     pub(super) stride: usize,
-    /// The element type.
-    pub(super) dtype: DType,
 }
 
 /// A formula without its number of operands.
 pub(super) type Formula = fn(&[f32], f32) -> f32;
 
-/// The steps of a member; a mutant replaces one.
-#[derive(Clone, Copy)]
-pub(super) struct Steps {
+steps! { pub(super) Steps, RIGHT;
     /// Whether the element is written.
-    pub(super) writes: fn(At) -> bool,
+    writes: fn(At) -> bool = |_| true,
     /// Where the operands before the last are read.
-    pub(super) others: fn(At) -> (usize, usize),
+    others: fn(At) -> (usize, usize) = |at| (at.row, at.col),
     /// Where the last operand is read.
-    pub(super) last: fn(At) -> (usize, usize),
+    last: fn(At) -> (usize, usize) = |at| (at.row, at.col),
     /// What happens to each operand.
-    pub(super) input: fn(f32) -> f32,
+    input: fn(f32) -> f32 = |x| x,
     /// The formula, where it is not the member's.
-    pub(super) formula: Option<Formula>,
+    formula: Option<Formula> = None,
     /// What happens to the result before it is rounded to nearest or stochastically.
-    pub(super) round: fn(At, f32) -> f32,
+    round: fn(DType, f32) -> f32 = |_, result| result,
     /// The index that random bits are drawn at.
-    pub(super) index: fn(At) -> usize,
+    index: fn(At) -> usize = |at| at.row * at.cols + at.col,
     /// Whether stochastic rounding is done where it is asked for.
-    pub(super) is_random: bool,
+    is_random: bool = true,
     /// Which elements are computed a second time.
-    pub(super) again: fn(At) -> bool,
+    again: fn(At) -> bool = |_| false,
 }
 
-/// No slip.
-pub(super) const RIGHT: Steps = Steps {
-    writes: |_| true,
-    others: |at| (at.row, at.col),
-    last: |at| (at.row, at.col),
-    input: |x| x,
-    formula: None,
-    round: |_, result| result,
-    index: |at| at.row * at.cols + at.col,
-    is_random: true,
-    again: |_| false,
-};
+/// The mutants that members share.
+pub(super) struct Shared<M, const N: usize>(PhantomData<M>);
 
-/// The mutants of a member: `Name<N>`, its kind, then a line for each of its own: name, element
-/// types, the flaw, and the steps that are wrong. The kinds: `plain` has the slips of every
-/// member; `rounded` those of results that are not operands already; `signed` also that of a
-/// lost sign of zero.
-macro_rules! mutants {
-    (signed $member:ident<$n:literal>; $($own:tt)*) => {
-        mutants! { rounded $member<$n>;
-            "negative_zero_lost", ALL, "-0 becomes 0",
-                Steps { round: |_, result| result + 0.0, ..RIGHT };
-            $($own)*
-        }
+impl<M: Member<N>, const N: usize> Shared<M, N> {
+    /// Those of members whose results have a sign of zero.
+    pub(super) const SIGNED: &'static [Mutant] = mutants! { run::<M, N>, Steps { ..RIGHT };
+        "tail_dropped", ALL, "elements past the last whole vector of 16 are not written",
+            writes: |at| at.col < whole_vectors(at.cols);
+        "last_element_unwritten", ALL, "the loop ends one element early",
+            writes: |at| (at.row + 1, at.col + 1) != (at.rows, at.cols);
+        "last_row_stale", ALL, "the last row repeats the one before",
+            last: |at| (stale(at.row, at.rows), at.col);
+        "off_by_one_index", ALL, "the last operand comes from the element after",
+            last: |at| (at.row, (at.col + 1).min(at.cols - 1));
+        "row_stride_ignored", ALL, "rows of the last operand are taken to lie densely",
+            last: |at| as_if_dense(at.row, at.col, at.cols, at.stride);
+        "swapped_neighbours", ALL, "even and odd elements change places",
+            others: swapped, last: swapped;
+        "input_rounded_to_bf16", FINE, "operands lose bits first", input: narrowed;
+        "flushes_subnormals", ALL, "subnormal results become zero", round: flush;
+        "nan_swallowed", ALL, "NaN becomes 0", round: |_, result| nan_as_zero(result);
+        "result_scaled", ALL, "the result is half a hundredth too large",
+            round: |_, result| result * 1.005;
+        "truncates", NARROW, "rounds towards zero", round: truncate;
+        "overlapping_tail", ALL, "the tail is a whole vector, in place computed twice",
+            again: is_overlap;
+        "negative_zero_lost", ALL, "-0 becomes 0", round: |_, result| result + 0.0;
     };
-    (rounded $member:ident<$n:literal>; $($own:tt)*) => {
-        mutants! { plain $member<$n>;
-            "truncates", NARROW, "rounds towards zero",
-                Steps { round: slips::truncate, ..RIGHT };
-            "overlapping_tail", ALL, "the tail is a whole vector, in place computed twice",
-                Steps { again: slips::is_overlap, ..RIGHT };
-            $($own)*
-        }
-    };
-    (plain $member:ident<$n:literal>; $($own:tt)*) => {
-        mutants! { $member<$n>;
-            "tail_dropped", ALL, "elements past the last whole vector of 16 are not written",
-                Steps { writes: |at| at.col < at.cols - at.cols % 16, ..RIGHT };
-            "last_element_unwritten", ALL, "the loop ends one element early",
-                Steps { writes: |at| (at.row + 1, at.col + 1) != (at.rows, at.cols), ..RIGHT };
-            "last_row_stale", ALL, "the last row repeats the one before",
-                Steps { last: slips::stale, ..RIGHT };
-            "off_by_one_index", ALL, "the last operand comes from the element after",
-                Steps { last: |at| (at.row, (at.col + 1).min(at.cols - 1)), ..RIGHT };
-            "row_stride_ignored", ALL, "rows of the last operand are taken to lie densely",
-                Steps { last: slips::as_if_dense, ..RIGHT };
-            "swapped_neighbours", ALL, "even and odd elements change places",
-                Steps { others: slips::neighbour, last: slips::neighbour, ..RIGHT };
-            "input_rounded_to_bf16", FINE, "operands lose bits first",
-                Steps { input: slips::narrowed, ..RIGHT };
-            "flushes_subnormals", ALL, "subnormal results become zero",
-                Steps { round: slips::flush, ..RIGHT };
-            "nan_swallowed", ALL, "NaN becomes 0",
-                Steps { round: |_, y| if y.is_nan() { 0.0 } else { y }, ..RIGHT };
-            "result_scaled", ALL, "the result is half a hundredth too large",
-                Steps { round: |_, result| result * 1.005, ..RIGHT };
-            $($own)*
-        }
-    };
-    ($member:ident<$n:literal>; $($name:literal, $dtypes:expr, $flaw:literal, $steps:expr;)*) => {
-        &[$(proofmark_contract::Mutant {
-            name: $name,
-            flaw: $flaw,
-            kernel: &$crate::flawed::Flawed {
-                name: $name,
-                dtypes: $dtypes,
-                run: |call| $crate::elementwise::mutants::run::<$member, $n>(call, $steps),
-            },
-        }),*]
-    };
+
+    /// Those of members whose results are not operands already: all but the lost sign of zero.
+    pub(super) const ROUNDED: &'static [Mutant] = Self::SIGNED.split_at(12).0;
+
+    /// Those of every member.
+    pub(super) const PLAIN: &'static [Mutant] = Self::SIGNED.split_at(10).0;
 }
-pub(super) use mutants;
 
-/// The steps that slip, by name.
-pub(super) mod slips {
-    use super::At;
-    use proofmark_tensor::bf16;
+/// The other one of a pair.
+fn swapped(at: At) -> (usize, usize) {
+    (at.row, neighbour(at.col, at.cols))
+}
 
-    /// The last row comes from the one before.
-    pub(in super::super) fn stale(at: At) -> (usize, usize) {
-        (if at.row + 1 == at.rows { at.row.saturating_sub(1) } else { at.row }, at.col)
-    }
-
-    /// As if rows had no padding.
-    pub(in super::super) fn as_if_dense(at: At) -> (usize, usize) {
-        let offset = at.row * at.cols + at.col;
-        // Padding cannot be read through a view of rows; any other element is as wrong.
-        (offset / at.stride, (offset % at.stride).min(at.cols - 1))
-    }
-
-    /// The other one of a pair.
-    pub(in super::super) fn neighbour(at: At) -> (usize, usize) {
-        (at.row, if at.col ^ 1 < at.cols { at.col ^ 1 } else { at.col })
-    }
-
-    /// What the last whole vector and a vector that ends with the row share.
-    pub(in super::super) fn is_overlap(at: At) -> bool {
-        let whole = at.cols - at.cols % 16;
-        at.cols > 16 && (at.cols - 16..whole).contains(&at.col)
-    }
-
-    /// Subnormals of the element type become zero.
-    pub(in super::super) fn flush(at: At, result: f32) -> f32 {
-        let border = 2f32.powi(at.dtype.min_exponent());
-        if result.abs() < border { 0f32.copysign(result) } else { result }
-    }
-
-    /// Nothing is larger than the largest number.
-    pub(in super::super) fn saturate(at: At, result: f32) -> f32 {
-        let largest = at.dtype.largest() as f32;
-        result.clamp(-largest, largest)
-    }
-
-    /// Bits that do not fit are dropped.
-    pub(in super::super) fn truncate(at: At, result: f32) -> f32 {
-        let dropped = 24 - at.dtype.significand_bits();
-        let kept = f32::from_bits(result.to_bits() >> dropped << dropped);
-        if result.is_finite() { kept } else { result }
-    }
-
-    /// Rounded to 8 bits.
-    pub(in super::super) fn narrowed(value: f32) -> f32 {
-        bf16::from_f32(value).to_f32()
-    }
+/// What the last whole vector and a vector that ends with the row share.
+fn is_overlap(at: At) -> bool {
+    at.cols > 16 && (at.cols - 16..whole_vectors(at.cols)).contains(&at.col)
 }
 
 /// The member with these steps.
 pub(super) fn run<M: Member<N>, const N: usize>(
     call: &mut Call<'_>,
-    steps: Steps,
+    steps: &Steps,
 ) -> Result<(), KernelError> {
     let own = |x: &[f32], alpha| M::scalar(std::array::from_fn(|k| x[k]), alpha);
-    let steps = Steps { formula: Some(steps.formula.unwrap_or(own)), ..steps };
-    walk(call, N, steps)?;
+    let steps = Steps { formula: Some(steps.formula.unwrap_or(own)), ..*steps };
+    walk(call, N, &steps)?;
     // Out of place a second computation of the same elements changes nothing.
     let is_twice = Variant::of(call.case).in_place;
-    if is_twice { walk(call, N, Steps { writes: steps.again, ..steps }) } else { Ok(()) }
+    if is_twice { walk(call, N, &Steps { writes: steps.again, ..steps }) } else { Ok(()) }
 }
 
-fn walk(call: &mut Call<'_>, arity: usize, steps: Steps) -> Result<(), KernelError> {
+fn walk(call: &mut Call<'_>, arity: usize, steps: &Steps) -> Result<(), KernelError> {
     match call.case.dtype {
         DType::F32 => typed::<f32>(call, arity, steps, |result, _| result),
         DType::F16 => typed::<f16>(call, arity, steps, |result, _| f16::from_f32(result)),
@@ -222,7 +132,7 @@ fn dither(sum: f32, random: u32) -> bf16 {
 fn typed<T: Stored>(
     call: &mut Call<'_>,
     arity: usize,
-    steps: Steps,
+    steps: &Steps,
     narrow: fn(f32, u32) -> T,
 ) -> Result<(), KernelError> {
     let variant = Variant::of(call.case);
@@ -237,10 +147,10 @@ fn typed<T: Stored>(
         views.push(if is_output { None } else { Some(view()?) });
     }
     let mut y = call.outputs[0].rows_mut::<T>()?;
-    let (rows, cols, dtype) = (y.rows(), y.cols(), T::DTYPE);
+    let (rows, cols) = (y.rows(), y.cols());
     let stride = views[arity - 1].map_or(y.row_stride(), |view| view.row_stride());
     for (row, col) in (0..rows).flat_map(|row| (0..cols).map(move |col| (row, col))) {
-        let at = At { row, col, rows, cols, stride, dtype };
+        let at = At { row, col, rows, cols, stride };
         if !(steps.writes)(at) {
             continue;
         }
@@ -252,7 +162,7 @@ fn typed<T: Stored>(
         let x: Vec<f32> = views.iter().enumerate().map(read).collect();
         let counter = [(steps.index)(at) as u32, 0, state[2], state[3]];
         let random = philox4x32(counter, [state[0], state[1]])[0];
-        let result = (steps.round)(at, formula(&x, alpha));
+        let result = (steps.round)(T::DTYPE, formula(&x, alpha));
         y.row_mut(row)[col] = narrow(result, random);
     }
     Ok(())

@@ -1,100 +1,72 @@
 //! Wrong transforms that the gate must refuse: the defining sums, right but for one slip.
 
 use super::definition::{Kind, Problem};
-use crate::flawed::stepped;
+use crate::flawed::{SINGLE, mutants, steps};
 use proofmark_contract::{Call, KernelError, Mutant};
 use proofmark_tensor::{bf16, f16};
 use proofmark_terms::DType;
 use std::f64::consts::TAU;
 
-/// All that these do.
-const F32: &[DType] = &[DType::F32];
-
-/// The steps; a mutant replaces one.
-#[derive(Clone, Copy)]
-struct Steps {
+steps! { Steps, RIGHT;
     /// The angle of a term in turns, of j·k and n.
-    turns: fn(u64, u64) -> f64,
+    turns: fn(u64, u64) -> f64 = |jk, n| (jk % n) as f64 / n as f64,
     /// What becomes of a root.
-    root: fn(f64) -> f64,
+    root: fn(f64) -> f64 = |part| f64::from(part as f32),
     /// Whether point j of n counts.
-    takes: fn(usize, usize) -> bool,
+    takes: fn(usize, usize) -> bool = |_, _| true,
     /// Where result k of n goes.
-    place: fn(usize, usize) -> usize,
+    place: fn(usize, usize) -> usize = |k, _| k,
     /// What is read of a number.
-    read: fn([f64; 2]) -> [f64; 2],
+    read: fn([f64; 2]) -> [f64; 2] = |number| number,
     /// What is written of a number.
-    write: fn([f64; 2]) -> [f64; 2],
+    write: fn([f64; 2]) -> [f64; 2] = |number| number,
     /// The factor of results.
-    scale: fn(&Problem) -> f64,
+    scale: fn(&Problem) -> f64 = Problem::scale,
     /// Whether an axis (0 is x) is transformed.
-    axis: fn(usize) -> bool,
+    axis: fn(usize) -> bool = |_| true,
     /// Which transform is read.
-    batch: fn(usize) -> usize,
+    batch: fn(usize) -> usize = |b| b,
     /// What the mirrored half of a spectrum is times.
-    mirrored: f64,
+    mirrored: f64 = 1.0,
     /// Whether number i of n is written.
-    writes: fn(usize, usize) -> bool,
+    writes: fn(usize, usize) -> bool = |_, _| true,
 }
 
-const RIGHT: Steps = Steps {
-    turns: |jk, n| (jk % n) as f64 / n as f64,
-    root: |part| f64::from(part as f32),
-    takes: |_, _| true,
-    place: |k, _| k,
-    read: |number| number,
-    write: |number| number,
-    scale: Problem::scale,
-    axis: |_| true,
-    batch: |b| b,
-    mirrored: 1.0,
-    writes: |_, _| true,
-};
-
 /// Every mutant of this op.
-pub(super) static MUTANTS: &[Mutant] = stepped! { run;
-    "other_direction", F32, "the sign of the exponent is the other one",
-        Steps { turns: |jk, n| -((jk % n) as f64) / n as f64, ..RIGHT };
-    "inverse_unscaled", F32, "results of the inverse are not divided", Steps { scale: |_| 1.0, ..RIGHT };
-    "scaled_by_root", F32, "both directions are divided by the root of the number of points",
-        Steps { scale: |problem| 1.0 / (problem.points() as f64).sqrt(), ..RIGHT };
-    "forward_scaled", F32, "the forward transform is divided too",
-        Steps { scale: |problem| 1.0 / problem.points() as f64, ..RIGHT };
-    "last_point_dropped", F32, "the loop over points ends early",
-        Steps { takes: |j, n| j + 1 < n || n == 1, ..RIGHT };
-    "last_number_unwritten", F32, "the loop over results ends early",
-        Steps { writes: |i, n| i + 1 < n, ..RIGHT };
-    "bits_reversed", F32, "results stay in the order of the stages",
-        Steps { place: reversed, ..RIGHT };
-    "bins_mirrored", F32, "bin k is that of n - k", Steps { place: |k, n| (n - k) % n, ..RIGHT };
-    "bins_centred", F32, "bin 0 comes out in the middle",
-        Steps { place: |k, n| (k + n / 2) % n, ..RIGHT };
-    "angles_in_f32", F32, "angles are not reduced, and f32",
-        Steps { turns: |jk, n| f64::from(1.0 / n as f32 * jk as f32), ..RIGHT };
-    "angle_off_by_one", F32, "the roots are those of n + 1",
-        Steps { turns: |jk, n| jk as f64 / (n + 1) as f64, ..RIGHT };
-    "roots_in_bf16", F32, "the table of roots is bf16",
-        Steps { root: |part| bf16::from_f64(part).to_f64(), ..RIGHT };
-    "roots_in_f16", F32, "the table of roots is f16",
-        Steps { root: |part| f16::from_f64(part).to_f64(), ..RIGHT };
-    "imaginary_part_unread", F32, "complex numbers are taken for real ones",
-        Steps { read: |[re, _]| [re, 0.0], ..RIGHT };
-    "parts_exchanged", F32, "real and imaginary parts are written the other way round",
-        Steps { write: |[re, im]| [im, re], ..RIGHT };
-    "conjugated", F32, "imaginary parts have the other sign",
-        Steps { write: |[re, im]| [re, -im], ..RIGHT };
-    "y_left_out", F32, "the axis between is not transformed",
-        Steps { axis: |axis| axis != 1, ..RIGHT };
-    "x_left_out", F32, "the slowest axis is not transformed",
-        Steps { axis: |axis| axis != 0, ..RIGHT };
-    "first_transform_reused", F32, "every transform reads the first one's points",
-        Steps { batch: |_| 0, ..RIGHT };
-    "mirrored_half_forgotten", F32, "bins that stand for two count once",
-        Steps { mirrored: 0.0, ..RIGHT };
-    "nan_swallowed", F32, "NaN counts as 0",
-        Steps { read: |x| x.map(|part| if part.is_nan() { 0.0 } else { part }), ..RIGHT };
-    "results_in_bf16", F32, "results lose bits",
-        Steps { write: |x| x.map(|part| bf16::from_f64(part).to_f64()), ..RIGHT };
+pub(super) static MUTANTS: &[Mutant] = mutants! { run, Steps { ..RIGHT };
+    "other_direction", SINGLE, "the sign of the exponent is the other one",
+        turns: |jk, n| -((jk % n) as f64) / n as f64;
+    "inverse_unscaled", SINGLE, "results of the inverse are not divided", scale: |_| 1.0;
+    "scaled_by_root", SINGLE, "both directions are divided by the root of the number of points",
+        scale: |problem| 1.0 / (problem.points() as f64).sqrt();
+    "forward_scaled", SINGLE, "the forward transform is divided too",
+        scale: |problem| 1.0 / problem.points() as f64;
+    "last_point_dropped", SINGLE, "the loop over points ends early",
+        takes: |j, n| j + 1 < n || n == 1;
+    "last_number_unwritten", SINGLE, "the loop over results ends early", writes: |i, n| i + 1 < n;
+    "bits_reversed", SINGLE, "results stay in the order of the stages", place: reversed;
+    "bins_mirrored", SINGLE, "bin k is that of n - k", place: |k, n| (n - k) % n;
+    "bins_centred", SINGLE, "bin 0 comes out in the middle", place: |k, n| (k + n / 2) % n;
+    "angles_in_f32", SINGLE, "angles are not reduced, and f32",
+        turns: |jk, n| f64::from(1.0 / n as f32 * jk as f32);
+    "angle_off_by_one", SINGLE, "the roots are those of n + 1",
+        turns: |jk, n| jk as f64 / (n + 1) as f64;
+    "roots_in_bf16", SINGLE, "the table of roots is bf16",
+        root: |part| bf16::from_f64(part).to_f64();
+    "roots_in_f16", SINGLE, "the table of roots is f16", root: |part| f16::from_f64(part).to_f64();
+    "imaginary_part_unread", SINGLE, "complex numbers are taken for real ones",
+        read: |[re, _]| [re, 0.0];
+    "parts_exchanged", SINGLE, "real and imaginary parts are written the other way round",
+        write: |[re, im]| [im, re];
+    "conjugated", SINGLE, "imaginary parts have the other sign", write: |[re, im]| [re, -im];
+    "y_left_out", SINGLE, "the axis between is not transformed", axis: |axis| axis != 1;
+    "x_left_out", SINGLE, "the slowest axis is not transformed", axis: |axis| axis != 0;
+    "first_transform_reused", SINGLE, "every transform reads the first one's points", batch: |_| 0;
+    "mirrored_half_forgotten", SINGLE, "bins that stand for two count once", mirrored: 0.0;
+    "nan_swallowed", SINGLE, "NaN counts as 0",
+        read: |x| x.map(|part| if part.is_nan() { 0.0 } else { part });
+    "results_in_bf16", SINGLE, "results lose bits",
+        write: |x| x.map(|part| bf16::from_f64(part).to_f64());
 };
 
 fn reversed(k: usize, n: usize) -> usize {
@@ -104,14 +76,14 @@ fn reversed(k: usize, n: usize) -> usize {
     k
 }
 
-fn run(call: &mut Call<'_>, steps: Steps) -> Result<(), KernelError> {
+fn run(call: &mut Call<'_>, steps: &Steps) -> Result<(), KernelError> {
     let problem = Problem::of(call.case);
     let [read, written] = problem.batch_floats();
     let input = call.inputs[0].slice::<f32>()?;
     let output = call.outputs[0].slice_mut::<f32>()?;
     for b in 0..problem.batch {
         let from = &input[(steps.batch)(b) * read..][..read];
-        let values = transform(&problem, from, &steps);
+        let values = transform(&problem, from, steps);
         let to = output[b * written..][..written].iter_mut().zip(values).enumerate();
         let to = to.filter(|(i, _)| (steps.writes)(b * written + i, problem.batch * written));
         to.for_each(|(_, (to, value))| *to = value as f32);

@@ -1,233 +1,78 @@
 //! Wrong logarithms of softmax that the gate must refuse.
 
 use crate::blocks::row::Shape;
-use crate::flawed::{self, mutants};
-use proofmark_contract::{Call, KernelError};
-use proofmark_tensor::{Tensor, bf16};
-use proofmark_terms::DType;
+use crate::flawed::{
+    ALL, FINE, Read, all_but_last, exp_by_bits, largest, mutants, narrowed, read, read_as,
+    read_densely, stale, steps, sum_in_bf16, whole_vectors, write,
+};
+use proofmark_contract::{Call, KernelError, Mutant};
 
-/// The right computation in steps; each mutant gets one of them wrong.
-trait Slip {
-    fn read(x: &Tensor) -> Vec<Vec<f32>> {
-        flawed::read(x)
-    }
-
-    /// The row that row `i` is computed from.
-    fn source(i: usize, _rows: usize) -> usize {
-        i
-    }
-
+steps! { Steps, RIGHT;
+    read: Read = read,
+    /// The row that row `i` is computed from, of all rows.
+    source: fn(usize, usize) -> usize = |i, _| i,
     /// The row whose exponentials row `i` is divided by.
-    fn summed(i: usize) -> usize {
-        i
-    }
-
-    fn max(x: &[f32]) -> f32 {
-        x.iter().copied().fold(f32::NEG_INFINITY, f32::max)
-    }
-
-    fn exp(x: f32) -> f32 {
-        x.exp()
-    }
-
-    fn sum(e: &[f32], _max: f32) -> f32 {
-        e.iter().sum()
-    }
-
-    fn result(x: f32, max: f32, sum: f32) -> f32 {
-        x - max - sum.ln()
-    }
-
+    summed: fn(usize) -> usize = |i| i,
+    max: fn(&[f32]) -> f32 = largest,
+    exp: fn(f32) -> f32 = f32::exp,
+    /// Of exponentials and the maximum.
+    sum: fn(&[f32], f32) -> f32 = |e, _| e.iter().sum(),
+    /// Of an element, the maximum and the sum.
+    result: fn(f32, f32, f32) -> f32 = |x, max, sum| x - max - sum.ln(),
     /// Elements of a row that are written.
-    fn written(length: usize) -> usize {
-        length
-    }
+    written: fn(usize) -> usize = |length| length,
 }
 
-fn run<M: Slip>(call: &mut Call<'_>) -> Result<(), KernelError> {
+/// Every mutant of this op.
+pub(super) static MUTANTS: &[Mutant] = mutants! { run, Steps { ..RIGHT };
+    "max_not_subtracted", ALL, "exponentials overflow or vanish past 88", max: |_| 0.0;
+    "max_of_first_16", ALL, "the maximum is that of the first vector",
+        max: |x| largest(&x[..x.len().min(16)]);
+    "max_at_least_zero", ALL, "the maximum starts at 0, not at -infinity",
+        max: |x| x.iter().copied().fold(0.0, f32::max);
+    "tail_dropped_from_sum", ALL, "only whole vectors of 16 are summed",
+        sum: |e, _| e[..whole_vectors(e.len())].iter().sum();
+    "padding_counted", ALL, "the sum counts the tail's padding as zeros of x",
+        sum: |e, max| {
+            let padding = e.len().next_multiple_of(16) - e.len();
+            e.iter().sum::<f32>() + padding as f32 * (-max).exp()
+        };
+    "last_element_twice", ALL, "the last exponential is added twice",
+        sum: |e, _| e.iter().chain(e.last()).sum();
+    "bf16_accumulate", ALL, "the sum is kept in bf16", sum: |e, _| sum_in_bf16(e.iter().copied());
+    "base_two", ALL, "powers of 2 instead of e", exp: f32::exp2;
+    "exp_by_bits", ALL, "Schraudolph's exponential, off by up to 4 %", exp: exp_by_bits;
+    "logarithm_of_base_two", ALL, "the binary logarithm of the sum",
+        result: |x, max, sum| x - max - sum.log2();
+    "logarithm_of_quotient", ALL, "of a probability, which may vanish",
+        result: |x, max, sum| ((x - max).exp() / sum).ln();
+    "softmax", ALL, "no logarithm", result: |x, max, sum| (x - max).exp() / sum;
+    "max_forgotten", ALL, "the maximum is subtracted in the sum only",
+        result: |x, _, sum| x - sum.ln();
+    "clamped", ALL, "nothing is less than -100",
+        result: |x, max, sum| (x - max - sum.ln()).max(-100.0);
+    "input_rounded_to_bf16", FINE, "x loses bits first", read: |x| read_as(x, narrowed);
+    "nan_swallowed", ALL, "NaN counts as -infinity",
+        read: |x| read_as(x, |x| if x.is_nan() { f32::NEG_INFINITY } else { x });
+    "row_stride_ignored", ALL, "rows of x are taken to lie densely", read: read_densely;
+    "first_rows_sum", ALL, "every row has the first row's sum", summed: |_| 0;
+    "last_row_stale", ALL, "the last row repeats the one before", source: stale;
+    "last_element_unwritten", ALL, "the last element of a row stays", written: all_but_last;
+};
+
+fn run(call: &mut Call<'_>, steps: &Steps) -> Result<(), KernelError> {
     let Shape { rows, length, .. } = Shape::of(call.case);
-    let x = M::read(&call.inputs[0]);
+    let x = (steps.read)(&call.inputs[0]);
     let row = |i: usize| {
-        let source = M::source(i, rows);
-        let of = &x[M::summed(source)];
-        let max = M::max(of);
-        let e: Vec<f32> = of.iter().map(|x| M::exp(x - max)).collect();
-        let sum = M::sum(&e, max);
-        let max = M::max(&x[source]);
-        x[source][..M::written(length)].iter().map(|&x| M::result(x, max, sum)).collect()
+        let source = (steps.source)(i, rows);
+        let of = &x[(steps.summed)(source)];
+        let max = (steps.max)(of);
+        let e: Vec<f32> = of.iter().map(|x| (steps.exp)(x - max)).collect();
+        let sum = (steps.sum)(&e, max);
+        let max = (steps.max)(&x[source]);
+        let written = x[source][..(steps.written)(length)].iter();
+        written.map(|&x| (steps.result)(x, max, sum)).collect()
     };
     let y: Vec<Vec<f32>> = (0..rows).map(row).collect();
-    flawed::write(&mut call.outputs[0], &y);
-    Ok(())
-}
-
-struct MaxNotSubtracted;
-impl Slip for MaxNotSubtracted {
-    fn max(_x: &[f32]) -> f32 {
-        0.0
-    }
-}
-
-struct MaxOfFirst16;
-impl Slip for MaxOfFirst16 {
-    fn max(x: &[f32]) -> f32 {
-        x.iter().take(16).copied().fold(f32::NEG_INFINITY, f32::max)
-    }
-}
-
-struct MaxAtLeastZero;
-impl Slip for MaxAtLeastZero {
-    fn max(x: &[f32]) -> f32 {
-        x.iter().copied().fold(0.0, f32::max)
-    }
-}
-
-struct TailDroppedFromSum;
-impl Slip for TailDroppedFromSum {
-    fn sum(e: &[f32], _max: f32) -> f32 {
-        e[..e.len() / 16 * 16].iter().sum()
-    }
-}
-
-struct PaddingCounted;
-impl Slip for PaddingCounted {
-    fn sum(e: &[f32], max: f32) -> f32 {
-        let padding = e.len().next_multiple_of(16) - e.len();
-        e.iter().sum::<f32>() + padding as f32 * (-max).exp()
-    }
-}
-
-struct LastElementTwice;
-impl Slip for LastElementTwice {
-    fn sum(e: &[f32], _max: f32) -> f32 {
-        e.iter().chain(e.last()).sum()
-    }
-}
-
-struct Bf16Accumulate;
-impl Slip for Bf16Accumulate {
-    fn sum(e: &[f32], _max: f32) -> f32 {
-        e.iter().fold(bf16::ZERO, |sum, e| bf16::from_f32(sum.to_f32() + e)).to_f32()
-    }
-}
-
-struct BaseTwo;
-impl Slip for BaseTwo {
-    fn exp(x: f32) -> f32 {
-        x.exp2()
-    }
-}
-
-struct ExpByBits;
-impl Slip for ExpByBits {
-    fn exp(x: f32) -> f32 {
-        // Schraudolph's: the integer's bits are a float whose exponent is x / ln 2.
-        f32::from_bits((x.max(-87.0) * 12_102_203.0 + 1_064_866_805.0) as u32)
-    }
-}
-
-struct LogarithmOfBaseTwo;
-impl Slip for LogarithmOfBaseTwo {
-    fn result(x: f32, max: f32, sum: f32) -> f32 {
-        x - max - sum.log2()
-    }
-}
-
-struct LogarithmOfQuotient;
-impl Slip for LogarithmOfQuotient {
-    fn result(x: f32, max: f32, sum: f32) -> f32 {
-        ((x - max).exp() / sum).ln()
-    }
-}
-
-struct Softmax;
-impl Slip for Softmax {
-    fn result(x: f32, max: f32, sum: f32) -> f32 {
-        (x - max).exp() / sum
-    }
-}
-
-struct MaxForgotten;
-impl Slip for MaxForgotten {
-    fn result(x: f32, _max: f32, sum: f32) -> f32 {
-        x - sum.ln()
-    }
-}
-
-struct Clamped;
-impl Slip for Clamped {
-    fn result(x: f32, max: f32, sum: f32) -> f32 {
-        (x - max - sum.ln()).max(-100.0)
-    }
-}
-
-struct InputRoundedToBf16;
-impl Slip for InputRoundedToBf16 {
-    fn read(x: &Tensor) -> Vec<Vec<f32>> {
-        let mut rows = flawed::read(x);
-        rows.iter_mut().flatten().for_each(|x| *x = bf16::from_f32(*x).to_f32());
-        rows
-    }
-}
-
-struct NanSwallowed;
-impl Slip for NanSwallowed {
-    fn read(x: &Tensor) -> Vec<Vec<f32>> {
-        let mut rows = flawed::read(x);
-        rows.iter_mut().flatten().filter(|x| x.is_nan()).for_each(|x| *x = f32::NEG_INFINITY);
-        rows
-    }
-}
-
-struct RowStrideIgnored;
-impl Slip for RowStrideIgnored {
-    fn read(x: &Tensor) -> Vec<Vec<f32>> {
-        flawed::read_densely(x)
-    }
-}
-
-struct FirstRowsSum;
-impl Slip for FirstRowsSum {
-    fn summed(_i: usize) -> usize {
-        0
-    }
-}
-
-struct LastRowStale;
-impl Slip for LastRowStale {
-    fn source(i: usize, rows: usize) -> usize {
-        if i > 0 && i + 1 == rows { i - 1 } else { i }
-    }
-}
-
-struct LastElementUnwritten;
-impl Slip for LastElementUnwritten {
-    fn written(length: usize) -> usize {
-        length.saturating_sub(1)
-    }
-}
-
-const ALL: &[DType] = &[DType::F32, DType::Bf16, DType::F16];
-
-mutants! {
-    MaxNotSubtracted ALL, "max_not_subtracted": "exponentials overflow or vanish past 88";
-    MaxOfFirst16 ALL, "max_of_first_16": "the maximum is that of the first vector";
-    MaxAtLeastZero ALL, "max_at_least_zero": "the maximum starts at 0, not at -infinity";
-    TailDroppedFromSum ALL, "tail_dropped_from_sum": "only whole vectors of 16 are summed";
-    PaddingCounted ALL, "padding_counted": "the sum counts the tail's padding as zeros of x";
-    LastElementTwice ALL, "last_element_twice": "the last exponential is added twice";
-    Bf16Accumulate ALL, "bf16_accumulate": "the sum is kept in bf16";
-    BaseTwo ALL, "base_two": "powers of 2 instead of e";
-    ExpByBits ALL, "exp_by_bits": "Schraudolph's exponential, off by up to 4 %";
-    LogarithmOfBaseTwo ALL, "logarithm_of_base_two": "the binary logarithm of the sum";
-    LogarithmOfQuotient ALL, "logarithm_of_quotient": "of a probability, which may vanish";
-    Softmax ALL, "softmax": "no logarithm";
-    MaxForgotten ALL, "max_forgotten": "the maximum is subtracted in the sum only";
-    Clamped ALL, "clamped": "nothing is less than -100";
-    InputRoundedToBf16 &[DType::F32, DType::F16], "input_rounded_to_bf16": "x loses bits first";
-    NanSwallowed ALL, "nan_swallowed": "NaN counts as -infinity";
-    RowStrideIgnored ALL, "row_stride_ignored": "rows of x are taken to lie densely";
-    FirstRowsSum ALL, "first_rows_sum": "every row has the first row's sum";
-    LastRowStale ALL, "last_row_stale": "the last row repeats the one before";
-    LastElementUnwritten ALL, "last_element_unwritten": "the last element of a row stays";
+    write(&mut call.outputs[0], &y)
 }

@@ -1,94 +1,104 @@
 //! Wrong block-scaled fp8 products that the gate must refuse.
 
 use super::definition::Problem;
-use crate::flawed::mutants;
-use proofmark_contract::{Call, KernelError};
-use proofmark_tensor::{F8E4m3, Overflow, bf16};
-use proofmark_terms::DType;
+use crate::flawed::{WIDE, all_but_last, keep_last, mutants, narrowed, neighbour, stale, steps};
+use proofmark_contract::{Call, KernelError, Mutant};
+use proofmark_tensor::{F8E4m3, Overflow};
 
-/// The right computation in steps; each mutant gets one of them wrong.
-trait Slip {
-    /// Which scale of b a term has.
-    fn right_scale(problem: &Problem, column: usize, p: usize) -> usize {
-        column / problem.block * problem.across() + p / problem.block
-    }
-
-    /// Which scale of a a term has.
-    fn left_scale(problem: &Problem, row: usize, p: usize) -> usize {
-        row * problem.across() + p / problem.block
-    }
-
-    fn code(value: f32) -> f32 {
-        value
-    }
-
-    fn step(range: f32) -> (f32, f32) {
-        let inverse = 448.0 / range;
-        if !range.is_finite() {
-            (f32::NAN, 0.0)
-        } else if inverse.is_infinite() {
-            (0.0, 0.0)
-        } else {
-            (range / 448.0, inverse)
-        }
-    }
-
-    fn quantised(scaled: f32) -> f32 {
-        F8E4m3::from_f32(scaled, Overflow::Saturate).to_f32()
-    }
-
-    fn scale(scale: f32) -> f32 {
-        scale
-    }
-
-    fn terms(problem: &Problem) -> usize {
-        problem.k
-    }
-
-    fn add(sum: f32, term: f32) -> f32 {
-        sum + term
-    }
-
-    fn place(_problem: &Problem, i: usize, j: usize) -> (usize, usize) {
-        (i, j)
-    }
-
+steps! { Steps, RIGHT;
+    /// Which scale of b a term has, by its column and its number.
+    right_scale: fn(&Problem, usize, usize) -> usize = |of, column, p| {
+        column / of.block * of.across() + p / of.block
+    },
+    /// Which scale of a a term has, by its row and its number.
+    left_scale: fn(&Problem, usize, usize) -> usize = |of, row, p| row * of.across() + p / of.block,
+    code: fn(f32) -> f32 = |value| value,
+    /// Scale and inverse of a range.
+    step: fn(f32) -> (f32, f32) = |range| step(range, 448.0),
+    quantised: fn(f32) -> f32 = |scaled| F8E4m3::from_f32(scaled, Overflow::Saturate).to_f32(),
+    scale: fn(f32) -> f32 = |scale| scale,
+    terms: fn(usize) -> usize = |k| k,
+    add: fn(f32, f32) -> f32 = |sum, term| sum + term,
+    /// The rows of a and b that an element is made of.
+    place: fn(&Problem, usize, usize) -> (usize, usize) = |_, i, j| (i, j),
     /// Spoils the result, given what the memory held before.
-    fn spoil(_problem: &Problem, _c: &mut [f64], _before: &[f64]) {}
+    spoil: fn(&mut [f64], &[f64]) = |_, _| {},
 }
 
-fn run<M: Slip>(call: &mut Call<'_>) -> Result<(), KernelError> {
+fn step(range: f32, largest: f32) -> (f32, f32) {
+    let inverse = largest / range;
+    match range.is_finite() && inverse.is_finite() {
+        true => (range / largest, inverse),
+        false => (if range.is_finite() { 0.0 } else { f32::NAN }, 0.0),
+    }
+}
+
+/// Every mutant of this op.
+pub(super) static MUTANTS: &[Mutant] = mutants! { run, Steps { ..RIGHT };
+    "next_column_scale", WIDE, "columns get the scales of the next block of columns",
+        right_scale: |of, column, p| (column / of.block + 1) * of.across() + p / of.block;
+    "next_term_scale", WIDE, "terms get the scale of the next block of terms",
+        right_scale: |of, column, p| column / of.block * of.across() + p / of.block + 1;
+    "first_term_scale", WIDE, "all terms get the scale of the first block",
+        right_scale: |of, column, _| column / of.block * of.across();
+    "first_column_scale", WIDE, "all columns get the scales of the first block",
+        right_scale: |of, _, p| p / of.block;
+    "block_fixed", WIDE, "blocks are always of 128 terms",
+        right_scale: |of, column, p| {
+            column / of.block * of.across() + (p / 128).min(all_but_last(of.across()))
+        };
+    "first_row_scale", WIDE, "all rows of a get the scales of the first",
+        left_scale: |of, _, p| p / of.block;
+    "scales_rounded", WIDE, "scales lose bits", scale: narrowed;
+    "nan_as_number", WIDE, "NaN is decoded as the number that its bits would be",
+        code: |value| if value.is_nan() { 480.0 } else { value };
+    "subnormals_flushed", WIDE, "codes below the normal numbers count as 0",
+        code: |value| if value.abs() < 1.0 / 64.0 { 0.0 } else { value };
+    "steps_too_few", WIDE, "activations are scaled to 240, the largest of another e4m3",
+        step: |range| step(range, 240.0);
+    "not_quantised", WIDE, "activations are scaled but not rounded to codes",
+        quantised: |scaled| scaled;
+    "tail_dropped", WIDE, "only whole tiles of 32 terms count", terms: |k| k / 32 * 32;
+    "last_term_dropped", WIDE, "the last term is left out", terms: all_but_last;
+    "bf16_sums", WIDE, "sums are kept in bf16", add: |sum, term| narrowed(sum + term);
+    "columns_swapped", WIDE, "neighbouring columns change places",
+        place: |of, i, j| (i, neighbour(j, of.n));
+    "last_row_stale", WIDE, "the last row repeats the one before",
+        place: |of, i, j| (stale(i, of.m), j);
+    "last_unwritten", WIDE, "the last element stays as it was", spoil: keep_last;
+};
+
+fn run(call: &mut Call<'_>, steps: &Steps) -> Result<(), KernelError> {
     let problem = Problem::of(call.case);
     let Problem { m, n, k, .. } = problem;
-    let (left, left_scales) = left::<M>(&problem, call);
+    let (left, left_scales) = left(steps, &problem, call);
     let right = call.inputs[problem.right()].to_f64();
     let scales = call.inputs[problem.right() + 1].to_f64();
     let mut c = Vec::with_capacity(m * n);
     for i in 0..m {
         for j in 0..n {
-            let (row, column) = M::place(&problem, i, j);
+            let (row, column) = (steps.place)(&problem, i, j);
             let mut sum = 0.0;
-            for p in 0..M::terms(&problem) {
-                let b = scales[M::right_scale(&problem, column, p) % scales.len()] as f32;
-                let a = left_scales[M::left_scale(&problem, row, p) % left_scales.len()];
-                let product = left[row * k + p] * M::code(right[column * k + p] as f32);
-                sum = M::add(sum, product * (M::scale(a) * M::scale(b)));
+            for p in 0..(steps.terms)(k) {
+                let b = scales[(steps.right_scale)(&problem, column, p) % scales.len()] as f32;
+                let a = left_scales[(steps.left_scale)(&problem, row, p) % left_scales.len()];
+                let product = left[row * k + p] * (steps.code)(right[column * k + p] as f32);
+                sum = (steps.add)(sum, product * ((steps.scale)(a) * (steps.scale)(b)));
             }
             c.push(f64::from(sum));
         }
     }
-    let before = call.outputs[0].to_f64();
-    M::spoil(&problem, &mut c, &before);
+    (steps.spoil)(&mut c, &call.outputs[0].to_f64());
     call.outputs[0].from_f64(&c);
     Ok(())
 }
 
 /// Codes and scales of the left operand.
-fn left<M: Slip>(problem: &Problem, call: &Call<'_>) -> (Vec<f32>, Vec<f32>) {
+fn left(steps: &Steps, problem: &Problem, call: &Call<'_>) -> (Vec<f32>, Vec<f32>) {
     let a: Vec<f32> = call.inputs[0].to_f64().into_iter().map(|a| a as f32).collect();
     if !problem.is_quantised {
         let scales = call.inputs[1].to_f64();
-        let codes = a.into_iter().map(M::code).collect();
+        let codes = a.into_iter().map(steps.code).collect();
         return (codes, scales.into_iter().map(|scale| scale as f32).collect());
     }
     let (mut codes, mut scales) = (Vec::new(), Vec::new());
@@ -97,158 +107,11 @@ fn left<M: Slip>(problem: &Problem, call: &Call<'_>) -> (Vec<f32>, Vec<f32>) {
             let larger = |most: f32, a: &f32| if a.is_nan() { *a } else { most.max(a.abs()) };
             let is_broken = block.iter().any(|a| !a.is_finite());
             let range = if is_broken { f32::NAN } else { block.iter().fold(0.0, larger) };
-            let (scale, inverse) = M::step(range);
+            let (scale, inverse) = (steps.step)(range);
             scales.push(scale);
-            let code = |a: &f32| if inverse == 0.0 { 0.0 } else { M::quantised(a * inverse) };
+            let code = |a: &f32| if inverse == 0.0 { 0.0 } else { (steps.quantised)(a * inverse) };
             codes.extend(block.iter().map(code));
         }
     }
     (codes, scales)
-}
-
-struct NextColumnScale;
-impl Slip for NextColumnScale {
-    fn right_scale(problem: &Problem, column: usize, p: usize) -> usize {
-        (column / problem.block + 1) * problem.across() + p / problem.block
-    }
-}
-
-struct NextTermScale;
-impl Slip for NextTermScale {
-    fn right_scale(problem: &Problem, column: usize, p: usize) -> usize {
-        column / problem.block * problem.across() + p / problem.block + 1
-    }
-}
-
-struct FirstTermScale;
-impl Slip for FirstTermScale {
-    fn right_scale(problem: &Problem, column: usize, _p: usize) -> usize {
-        column / problem.block * problem.across()
-    }
-}
-
-struct FirstColumnScale;
-impl Slip for FirstColumnScale {
-    fn right_scale(problem: &Problem, _column: usize, p: usize) -> usize {
-        p / problem.block
-    }
-}
-
-struct BlockFixed;
-impl Slip for BlockFixed {
-    fn right_scale(problem: &Problem, column: usize, p: usize) -> usize {
-        let across = problem.across();
-        column / problem.block * across + (p / 128).min(across.saturating_sub(1))
-    }
-}
-
-struct FirstRowScale;
-impl Slip for FirstRowScale {
-    fn left_scale(problem: &Problem, _row: usize, p: usize) -> usize {
-        p / problem.block
-    }
-}
-
-struct ScalesRounded;
-impl Slip for ScalesRounded {
-    fn scale(scale: f32) -> f32 {
-        bf16::from_f32(scale).to_f32()
-    }
-}
-
-struct NanAsNumber;
-impl Slip for NanAsNumber {
-    fn code(value: f32) -> f32 {
-        if value.is_nan() { 480.0 } else { value }
-    }
-}
-
-struct SubnormalsFlushed;
-impl Slip for SubnormalsFlushed {
-    fn code(value: f32) -> f32 {
-        if value.abs() < 1.0 / 64.0 { 0.0 } else { value }
-    }
-}
-
-struct StepsTooFew;
-impl Slip for StepsTooFew {
-    fn step(range: f32) -> (f32, f32) {
-        let inverse = 240.0 / range;
-        match range.is_finite() && inverse.is_finite() {
-            true => (range / 240.0, inverse),
-            false => (if range.is_finite() { 0.0 } else { f32::NAN }, 0.0),
-        }
-    }
-}
-
-struct NotQuantised;
-impl Slip for NotQuantised {
-    fn quantised(scaled: f32) -> f32 {
-        scaled
-    }
-}
-
-struct TailDropped;
-impl Slip for TailDropped {
-    fn terms(problem: &Problem) -> usize {
-        problem.k / 32 * 32
-    }
-}
-
-struct LastTermDropped;
-impl Slip for LastTermDropped {
-    fn terms(problem: &Problem) -> usize {
-        problem.k.saturating_sub(1)
-    }
-}
-
-struct Bf16Sums;
-impl Slip for Bf16Sums {
-    fn add(sum: f32, term: f32) -> f32 {
-        bf16::from_f32(sum + term).to_f32()
-    }
-}
-
-struct ColumnsSwapped;
-impl Slip for ColumnsSwapped {
-    fn place(problem: &Problem, i: usize, j: usize) -> (usize, usize) {
-        (i, if j ^ 1 < problem.n { j ^ 1 } else { j })
-    }
-}
-
-struct LastRowStale;
-impl Slip for LastRowStale {
-    fn place(problem: &Problem, i: usize, j: usize) -> (usize, usize) {
-        (if i > 0 && i + 1 == problem.m { i - 1 } else { i }, j)
-    }
-}
-
-struct LastUnwritten;
-impl Slip for LastUnwritten {
-    fn spoil(_problem: &Problem, c: &mut [f64], before: &[f64]) {
-        if let (Some(last), Some(&held)) = (c.last_mut(), before.last()) {
-            *last = held;
-        }
-    }
-}
-
-mutants! {
-    all &[DType::F32, DType::Bf16];
-    NextColumnScale "next_column_scale": "columns get the scales of the next block of columns";
-    NextTermScale "next_term_scale": "terms get the scale of the next block of terms";
-    FirstTermScale "first_term_scale": "all terms get the scale of the first block";
-    FirstColumnScale "first_column_scale": "all columns get the scales of the first block";
-    BlockFixed "block_fixed": "blocks are always of 128 terms";
-    FirstRowScale "first_row_scale": "all rows of a get the scales of the first";
-    ScalesRounded "scales_rounded": "scales lose bits";
-    NanAsNumber "nan_as_number": "NaN is decoded as the number that its bits would be";
-    SubnormalsFlushed "subnormals_flushed": "codes below the normal numbers count as 0";
-    StepsTooFew "steps_too_few": "activations are scaled to 240, the largest of another e4m3";
-    NotQuantised "not_quantised": "activations are scaled but not rounded to codes";
-    TailDropped "tail_dropped": "only whole tiles of 32 terms count";
-    LastTermDropped "last_term_dropped": "the last term is left out";
-    Bf16Sums "bf16_sums": "sums are kept in bf16";
-    ColumnsSwapped "columns_swapped": "neighbouring columns change places";
-    LastRowStale "last_row_stale": "the last row repeats the one before";
-    LastUnwritten "last_unwritten": "the last element stays as it was";
 }

@@ -1,42 +1,29 @@
 //! The right quantisation in steps, each of which a mutant may get wrong.
 
 use super::definition::{Format, Plan};
-use proofmark_contract::{Call, Kernel, KernelError, Unsupported};
+use crate::flawed::steps;
+use proofmark_contract::{Call, KernelError};
 use proofmark_tensor::{F8E4m3, F8E5m2, Overflow};
-use proofmark_terms::{Case, DType, Isa};
 
 /// Scale, inverse and zero of a group.
 pub(super) type Step = (f32, f32, f32);
 
-/// The right computation in steps; each mutant gets one of them wrong.
-pub(super) struct Flaw {
-    pub(super) name: &'static str,
-    pub(super) dtypes: &'static [DType],
+steps! { pub(super) Steps, RIGHT;
     /// Least and greatest of a group.
-    pub(super) range: fn(&Plan, &[f32]) -> (f32, f32),
-    pub(super) step: fn(&Plan, f32, f32) -> Step,
+    range: fn(&Plan, &[f32]) -> (f32, f32) = range,
+    /// Of a group's least and greatest.
+    step: fn(&Plan, f32, f32) -> Step = step,
     /// The code of an element, as the number it stands for.
-    pub(super) code: fn(&Plan, Step, f32) -> f64,
+    code: fn(&Plan, Step, f32) -> f64 = code,
     /// The element of a code, its scale and its zero.
-    pub(super) element: fn(&Plan, f64, f64, f64) -> f32,
+    element: fn(&Plan, f64, f64, f64) -> f32 = |_, code, scale, zero| {
+        (code - zero) as f32 * scale as f32
+    },
     /// The group of an element.
-    pub(super) group: fn(&Plan, usize, usize) -> usize,
+    group: fn(&Plan, usize, usize) -> usize = Plan::group_of,
     /// Spoils the result: all of it, given what the memory held before.
-    pub(super) spoil: fn(&Plan, &mut [f64], &[f64]),
+    spoil: fn(&Plan, &mut [f64], &[f64]) = |_, _, _| {},
 }
-
-pub(super) const ALL: &[DType] = &[DType::F32, DType::Bf16];
-
-pub(super) const RIGHT: Flaw = Flaw {
-    name: "right",
-    dtypes: ALL,
-    range,
-    step,
-    code,
-    element: |_, code, scale, zero| (code - zero) as f32 * scale as f32,
-    group: Plan::group_of,
-    spoil: |_, _, _| {},
-};
 
 pub(super) fn range(plan: &Plan, x: &[f32]) -> (f32, f32) {
     let nan = x.iter().any(|x| x.is_nan());
@@ -97,38 +84,18 @@ pub(super) fn value(plan: &Plan, code: u8) -> f64 {
     })
 }
 
-impl Kernel for Flaw {
-    fn name(&self) -> &'static str {
-        self.name
+/// The computation in these steps, in either direction.
+pub(super) fn run(call: &mut Call<'_>, steps: &Steps) -> Result<(), KernelError> {
+    let plan = Plan::of(call.case);
+    if plan.is_forward {
+        steps.forward(&plan, call);
+    } else {
+        steps.back(&plan, call);
     }
-
-    fn summary(&self) -> &'static str {
-        "wrong on purpose"
-    }
-
-    fn isas(&self) -> &'static [Isa] {
-        &[Isa::Scalar]
-    }
-
-    fn supports(&self, case: &Case, _isa: Isa) -> Result<(), Unsupported> {
-        if self.dtypes.contains(&case.dtype) {
-            return Ok(());
-        }
-        Err(Unsupported(format!("this mutant does not do {}", case.dtype)))
-    }
-
-    fn run(&self, call: &mut Call<'_>) -> Result<(), KernelError> {
-        let plan = Plan::of(call.case);
-        if plan.is_forward {
-            self.forward(&plan, call);
-        } else {
-            self.back(&plan, call);
-        }
-        Ok(())
-    }
+    Ok(())
 }
 
-impl Flaw {
+impl Steps {
     fn forward(&self, plan: &Plan, call: &mut Call<'_>) {
         let x = call.inputs[0].to_f64();
         let place = |at: usize| (self.group)(plan, at / plan.cols, at % plan.cols);

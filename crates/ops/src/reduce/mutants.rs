@@ -1,19 +1,13 @@
 //! Wrong reductions that the gate must refuse: the slips of all members once, then each one's own.
 
 use super::definition::{Over, Problem};
-use crate::flawed::{self, stepped};
+use crate::flawed::{
+    ALL, FINE, NARROW, Read, SINGLE, mutants, nan_as_zero, narrowed, neighbour, read, read_densely,
+    steps, sum_in_bf16, whole_vectors,
+};
 use proofmark_contract::{Call, KernelError, Mutant};
-use proofmark_tensor::{bf16, round_to};
+use proofmark_tensor::round_to;
 use proofmark_terms::DType;
-
-/// A slip on every element type.
-const ALL: &[DType] = &[DType::F32, DType::Bf16, DType::F16];
-/// A slip that fewer bits hide.
-const FINE: &[DType] = &[DType::F32, DType::F16];
-/// A slip in the last bits.
-const SINGLE: &[DType] = &[DType::F32];
-/// A slip in rounding to fewer bits.
-const NARROW: &[DType] = &[DType::Bf16, DType::F16];
 
 /// What a slip may depend on.
 #[derive(Clone, Copy)]
@@ -23,34 +17,35 @@ struct At {
     term: usize,
 }
 
-/// The steps; a mutant replaces one.
-#[derive(Clone, Copy)]
-struct Steps {
-    /// Rows of x are taken to lie densely.
-    is_dense: bool,
-    /// Whether the output is written.
-    writes: fn(output: usize, outputs: usize) -> bool,
+/// The reduction of terms, given the correction.
+type Formula = fn(&[f32], f32) -> f32;
+
+steps! { Steps, RIGHT;
+    read: Read = read,
+    /// Whether an output, of all outputs, is written.
+    writes: fn(usize, usize) -> bool = |_, _| true,
     /// Whether the term counts.
-    takes: fn(At) -> bool,
+    takes: fn(At) -> bool = |_| true,
     /// Where the term is read, padding not counted.
-    place: fn(At) -> usize,
+    place: fn(At) -> usize = |at| at.problem.flat(at.output, at.term),
     /// What happens to each term.
-    input: fn(f32) -> f32,
-    /// The reduction of terms, given the correction.
-    formula: fn(&[f32], f32) -> f32,
+    input: fn(f32) -> f32 = |x| x,
+    /// The formula, where it is not the member's.
+    formula: Option<Formula> = None,
     /// What happens to the result.
-    round: fn(f32, &Problem, DType) -> f32,
+    round: fn(f32, &Problem, DType) -> f32 = |result, _, _| result,
 }
 
-const RIGHT: Steps = Steps {
-    is_dense: false,
-    writes: |_, _| true,
-    takes: |_| true,
-    place: |at| at.problem.flat(at.output, at.term),
-    input: |x| x,
-    formula: sum,
-    round: |result, _, _| result,
-};
+/// The right formula of a member.
+fn own(op: &str) -> Formula {
+    match op {
+        "argmax" => argmax,
+        "max" => max,
+        "mean" => mean,
+        "variance" => variance,
+        _ => sum,
+    }
+}
 
 fn sum(terms: &[f32], _: f32) -> f32 {
     terms.iter().sum()
@@ -79,58 +74,8 @@ fn variance(terms: &[f32], correction: f32) -> f32 {
     squares(terms, mean(terms, 0.0)) / (terms.len() as f32 - correction).max(0.0)
 }
 
-fn narrowed(value: f32) -> f32 {
-    bf16::from_f32(value).to_f32()
-}
-
 fn padded(terms: &[f32]) -> f32 {
     terms.len().next_multiple_of(16) as f32
-}
-
-/// Each line: name, element types, the flaw, and the steps that are wrong.
-macro_rules! mutants {
-    ($formula:ident; $($name:literal, $dtypes:expr, $flaw:literal, $steps:expr;)*) => {
-        stepped! { run;
-            "last_output_unwritten", ALL, "the loop over outputs ends early",
-                Steps { writes: |at, outputs| at + 1 < outputs, formula: $formula, ..RIGHT };
-            "tail_dropped", ALL, "terms past the last whole vector of 16 are left out",
-                Steps {
-                    takes: |at| at.term < at.problem.terms() / 16 * 16,
-                    formula: $formula,
-                    ..RIGHT
-                };
-            "last_term_missing", ALL, "the loop ends one term early",
-                Steps { takes: |at| at.term + 1 < at.problem.terms(), formula: $formula, ..RIGHT };
-            "piece_lost", ALL, "the last of several pieces of 512 terms is not joined",
-                Steps {
-                    takes: |at| at.term < 512 || at.term < at.problem.terms() / 512 * 512,
-                    formula: $formula,
-                    ..RIGHT
-                };
-            "row_stride_ignored", ALL, "rows of x are taken to lie densely",
-                Steps { is_dense: true, formula: $formula, ..RIGHT };
-            "first_output_repeated", ALL, "terms are always those of the first output",
-                Steps { place: |at| at.problem.flat(0, at.term), formula: $formula, ..RIGHT };
-            "neighbours_swapped", ALL, "even and odd outputs change places",
-                Steps { place: neighbour, formula: $formula, ..RIGHT };
-            "axes_confused", ALL, "along s the terms are those along b, and the other way",
-                Steps { place: other_axis, formula: $formula, ..RIGHT };
-            "input_rounded_to_bf16", FINE, "terms lose bits first",
-                Steps { input: narrowed, formula: $formula, ..RIGHT };
-            "nan_swallowed", ALL, "NaN counts as 0",
-                Steps {
-                    input: |x| if x.is_nan() { 0.0 } else { x },
-                    formula: $formula,
-                    ..RIGHT
-                };
-            $($name, $dtypes, $flaw, $steps;)*
-        }
-    };
-}
-
-fn neighbour(at: At) -> usize {
-    let other = at.output ^ 1;
-    at.problem.flat(if other < at.problem.outputs() { other } else { at.output }, at.term)
 }
 
 fn other_axis(at: At) -> usize {
@@ -143,146 +88,123 @@ fn other_axis(at: At) -> usize {
     }
 }
 
+/// The mutants that members share.
+const SHARED: &[Mutant] = mutants! { run, Steps { ..RIGHT };
+    "last_output_unwritten", ALL, "the loop over outputs ends early",
+        writes: |at, outputs| at + 1 < outputs;
+    "tail_dropped", ALL, "terms past the last whole vector of 16 are left out",
+        takes: |at| at.term < whole_vectors(at.problem.terms());
+    "last_term_missing", ALL, "the loop ends one term early",
+        takes: |at| at.term + 1 < at.problem.terms();
+    "piece_lost", ALL, "the last of several pieces of 512 terms is not joined",
+        takes: |at| at.term < 512 || at.term < at.problem.terms() / 512 * 512;
+    "row_stride_ignored", ALL, "rows of x are taken to lie densely", read: read_densely;
+    "first_output_repeated", ALL, "terms are always those of the first output",
+        place: |at| at.problem.flat(0, at.term);
+    "neighbours_swapped", ALL, "even and odd outputs change places",
+        place: |at| at.problem.flat(neighbour(at.output, at.problem.outputs()), at.term);
+    "axes_confused", ALL, "along s the terms are those along b, and the other way",
+        place: other_axis;
+    "input_rounded_to_bf16", FINE, "terms lose bits first", input: narrowed;
+    "nan_swallowed", ALL, "NaN counts as 0", input: nan_as_zero;
+};
+
 /// Every mutant of `sum`.
-pub(super) static SUM: &[Mutant] = mutants! { sum;
-    "averages", ALL, "the sum is divided by the count", Steps { formula: mean, ..RIGHT };
-    "magnitudes", ALL, "Σ |x|", Steps { input: f32::abs, ..RIGHT };
+pub(super) static SUM: &[Mutant] = mutants! { after SHARED; run, Steps { ..RIGHT };
+    "averages", ALL, "the sum is divided by the count", formula: Some(mean);
+    "magnitudes", ALL, "Σ |x|", input: f32::abs;
     "sums_in_bf16", ALL, "every partial sum is rounded to bf16",
-        Steps { formula: |x, _| x.iter().fold(0.0, |sum, x| narrowed(sum + x)), ..RIGHT };
-    "result_scaled", ALL, "the sum is half a hundredth too large",
-        Steps { round: |sum, _, _| sum * 1.005, ..RIGHT };
-    "result_rounded_to_bf16", FINE, "the sum loses bits",
-        Steps { round: |sum, _, _| narrowed(sum), ..RIGHT };
+        formula: Some(|x, _| sum_in_bf16(x.iter().copied()));
+    "result_scaled", ALL, "the sum is half a hundredth too large", round: |sum, _, _| sum * 1.005;
+    "result_rounded_to_bf16", FINE, "the sum loses bits", round: |sum, _, _| narrowed(sum);
 };
 
 /// Every mutant of `mean`.
-pub(super) static MEAN: &[Mutant] = mutants! { mean;
-    "not_divided", ALL, "the sum itself", Steps { formula: sum, ..RIGHT };
+pub(super) static MEAN: &[Mutant] = mutants! { after SHARED; run, Steps { ..RIGHT };
+    "not_divided", ALL, "the sum itself", formula: Some(sum);
     "one_less", ALL, "the sum is divided by the count minus one",
-        Steps { formula: |x, _| sum(x, 0.0) / (x.len() as f32 - 1.0), ..RIGHT };
+        formula: Some(|x, _| sum(x, 0.0) / (x.len() as f32 - 1.0));
     "padding_counted", ALL, "the sum is divided by the padded count",
-        Steps { formula: |x, _| sum(x, 0.0) / padded(x), ..RIGHT };
+        formula: Some(|x, _| sum(x, 0.0) / padded(x));
     "sum_rounded", NARROW, "the sum is rounded to the element type before it is divided",
-        Steps {
-            formula: sum,
-            round: |sum, problem, dtype| {
-                round_to(dtype, f64::from(sum)) as f32 / problem.terms() as f32
-            },
-            ..RIGHT
+        formula: Some(sum),
+        round: |sum, problem, dtype| {
+            round_to(dtype, f64::from(sum)) as f32 / problem.terms() as f32
         };
     "terms_divided_in_bf16", ALL, "each term is divided and rounded to bf16",
-        Steps {
-            formula: |x, _| x.iter().map(|term| narrowed(term / x.len() as f32)).sum(),
-            ..RIGHT
-        };
+        formula: Some(|x, _| x.iter().map(|term| narrowed(term / x.len() as f32)).sum());
 };
 
 /// Every mutant of `max`.
-pub(super) static MAX: &[Mutant] = mutants! { max;
+pub(super) static MAX: &[Mutant] = mutants! { after SHARED; run, Steps { ..RIGHT };
     "starts_from_zero", ALL, "negative elements are below the start",
-        Steps { formula: |x, _| max(x, 0.0).max(0.0), ..RIGHT };
+        formula: Some(|x, _| max(x, 0.0).max(0.0));
     "starts_from_least", SINGLE, "-infinity is below the start",
-        Steps {
-            formula: |x, _| if max(x, 0.0) < f32::MIN { f32::MIN } else { max(x, 0.0) },
-            ..RIGHT
-        };
+        formula: Some(|x, _| if max(x, 0.0) < f32::MIN { f32::MIN } else { max(x, 0.0) });
     "smallest", ALL, "the least element",
-        Steps { formula: |x, _| -max(&x.iter().map(|x| -x).collect::<Vec<_>>(), 0.0), ..RIGHT };
-    "magnitudes", ALL, "max |x|", Steps { input: f32::abs, formula: max, ..RIGHT };
+        formula: Some(|x, _| -max(&x.iter().map(|x| -x).collect::<Vec<_>>(), 0.0));
+    "magnitudes", ALL, "max |x|", input: f32::abs;
     "nan_only_at_the_end", ALL, "NaN before a number is lost",
-        Steps {
-            formula: |x, _| x.iter().fold(f32::NEG_INFINITY, |a, &b| if a > b { a } else { b }),
-            ..RIGHT
-        };
+        formula: Some(|x, _| x.iter().fold(f32::NEG_INFINITY, |a, &b| if a > b { a } else { b }));
 };
 
 /// Every mutant of `argmax`.
-pub(super) static ARGMAX: &[Mutant] = mutants! { argmax;
+pub(super) static ARGMAX: &[Mutant] = mutants! { after SHARED; run, Steps { ..RIGHT };
     "last_of_ties", ALL, "of equal elements the last counts",
-        Steps {
-            formula: |x, _| {
-                let max = max(x, 0.0);
-                let is_it = |x: &f32| *x == max || max.is_nan() && x.is_nan();
-                x.iter().rposition(is_it).unwrap_or(0) as f32
-            },
-            ..RIGHT
-        };
-    "counts_from_one", ALL, "the first place is 1",
-        Steps { formula: |x, _| argmax(x, 0.0) + 1.0, ..RIGHT };
-    "magnitudes", ALL, "the place of max |x|",
-        Steps { input: f32::abs, formula: argmax, ..RIGHT };
-    "smallest", ALL, "the place of the least element",
-        Steps { input: |x| -x, formula: argmax, ..RIGHT };
+        formula: Some(|x, _| {
+            let max = max(x, 0.0);
+            let is_it = |x: &f32| *x == max || max.is_nan() && x.is_nan();
+            x.iter().rposition(is_it).unwrap_or(0) as f32
+        });
+    "counts_from_one", ALL, "the first place is 1", formula: Some(|x, _| argmax(x, 0.0) + 1.0);
+    "magnitudes", ALL, "the place of max |x|", input: f32::abs;
+    "smallest", ALL, "the place of the least element", input: |x| -x;
     "counts_in_the_row", ALL, "a place in all of x counts from its row",
-        Steps {
-            formula: argmax,
-            round: |place, problem, _| match problem.over {
-                Over::All => place % problem.sizes[2].max(1) as f32,
-                _ => place,
-            },
-            ..RIGHT
+        round: |place, problem, _| match problem.over {
+            Over::All => place % problem.sizes[2].max(1) as f32,
+            _ => place,
         };
     "last_nan_wins", ALL, "NaN replaces the NaN before",
-        Steps {
-            formula: |x, _| {
-                x.iter().rposition(|x| x.is_nan()).map_or_else(|| argmax(x, 0.0), |i| i as f32)
-            },
-            ..RIGHT
-        };
+        formula: Some(|x, _| {
+            x.iter().rposition(|x| x.is_nan()).map_or_else(|| argmax(x, 0.0), |i| i as f32)
+        });
 };
 
 /// Every mutant of `variance`.
-pub(super) static VARIANCE: &[Mutant] = mutants! { variance;
+pub(super) static VARIANCE: &[Mutant] = mutants! { after SHARED; run, Steps { ..RIGHT };
     "of_squares", SINGLE, "mean of x² minus mean², which cancels",
-        Steps {
-            formula: |x, correction| {
-                let count = x.len() as f32;
-                let raw = (squares(x, 0.0) / count - mean(x, 0.0).powi(2)).max(0.0);
-                raw * (count / (count - correction).max(0.0))
-            },
-            ..RIGHT
-        };
+        formula: Some(|x, correction| {
+            let count = x.len() as f32;
+            let raw = (squares(x, 0.0) / count - mean(x, 0.0).powi(2)).max(0.0);
+            raw * (count / (count - correction).max(0.0))
+        });
     "correction_ignored", ALL, "always that of a population",
-        Steps { formula: |x, _| variance(x, 0.0), ..RIGHT };
-    "correction_fixed", ALL, "always that of a sample",
-        Steps { formula: |x, _| variance(x, 1.0), ..RIGHT };
+        formula: Some(|x, _| variance(x, 0.0));
+    "correction_fixed", ALL, "always that of a sample", formula: Some(|x, _| variance(x, 1.0));
     "about_zero", ALL, "the mean is not taken off",
-        Steps { formula: |x, c| squares(x, 0.0) / (x.len() as f32 - c), ..RIGHT };
-    "deviation", ALL, "its root",
-        Steps { formula: |x, correction| variance(x, correction).sqrt(), ..RIGHT };
+        formula: Some(|x, c| squares(x, 0.0) / (x.len() as f32 - c));
+    "deviation", ALL, "its root", formula: Some(|x, correction| variance(x, correction).sqrt());
     "padding_counted", ALL, "the tail's padding counts as zeros of x",
-        Steps {
-            formula: |x, correction| {
-                let centre = mean(x, 0.0);
-                let padding = padded(x) - x.len() as f32;
-                let squares = squares(x, centre) + padding * centre * centre;
-                squares / (x.len() as f32 - correction).max(0.0)
-            },
-            ..RIGHT
-        };
+        formula: Some(|x, correction| {
+            let centre = mean(x, 0.0);
+            let padding = padded(x) - x.len() as f32;
+            let squares = squares(x, centre) + padding * centre * centre;
+            squares / (x.len() as f32 - correction).max(0.0)
+        });
     "mean_in_bf16", ALL, "the mean loses bits",
-        Steps {
-            formula: |x, c| squares(x, narrowed(mean(x, 0.0))) / (x.len() as f32 - c).max(0.0),
-            ..RIGHT
-        };
+        formula: Some(|x, c| squares(x, narrowed(mean(x, 0.0))) / (x.len() as f32 - c).max(0.0));
     "pieces_averaged", ALL, "variances of pieces of 64 are averaged, their means forgotten",
-        Steps {
-            formula: |x, correction| {
-                let of_piece = |x: &[f32]| squares(x, mean(x, 0.0));
-                let squares: f32 = x.chunks(64).map(of_piece).sum();
-                squares / (x.len() as f32 - correction).max(0.0)
-            },
-            ..RIGHT
-        };
+        formula: Some(|x, correction| {
+            let of_piece = |x: &[f32]| squares(x, mean(x, 0.0));
+            let squares: f32 = x.chunks(64).map(of_piece).sum();
+            squares / (x.len() as f32 - correction).max(0.0)
+        });
 };
 
-fn run(call: &mut Call<'_>, steps: Steps) -> Result<(), KernelError> {
+fn run(call: &mut Call<'_>, steps: &Steps) -> Result<(), KernelError> {
     let (problem, dtype) = (Problem::of(call.case), call.case.dtype);
-    let x = match steps.is_dense {
-        true => flawed::read_densely(&call.inputs[0]),
-        false => flawed::read(&call.inputs[0]),
-    };
-    let x = x.concat();
+    let x = (steps.read)(&call.inputs[0]).concat();
+    let formula = steps.formula.unwrap_or(own(&call.case.op));
     let (outputs, mut y) = (problem.outputs(), call.outputs[0].to_f64());
     for (output, y) in y.iter_mut().enumerate() {
         if !(steps.writes)(output, outputs) {
@@ -291,7 +213,7 @@ fn run(call: &mut Call<'_>, steps: Steps) -> Result<(), KernelError> {
         let at = |term| At { problem, output, term };
         let taken = (0..problem.terms()).map(at).filter(|&at| (steps.takes)(at));
         let terms: Vec<f32> = taken.map(|at| (steps.input)(x[(steps.place)(at)])).collect();
-        let result = (steps.formula)(&terms, problem.correction as f32);
+        let result = formula(&terms, problem.correction as f32);
         *y = f64::from((steps.round)(result, &problem, dtype));
     }
     call.outputs[0].from_f64(&y);

@@ -1,196 +1,66 @@
 //! Wrong gradients of softmax that the gate must refuse.
 
-use crate::flawed::{self, mutants};
-use proofmark_contract::{Call, KernelError};
-use proofmark_tensor::{Tensor, bf16, round_to};
+use crate::flawed::{
+    ALL, FINE, NARROW, Read, all_but_last, mutants, nan_as_zero, narrowed, read, read_as,
+    read_densely, stale, steps, sum_in_bf16, whole_vectors, write,
+};
+use proofmark_contract::{Call, KernelError, Mutant};
+use proofmark_tensor::round_to;
 use proofmark_terms::DType;
 
-/// The right computation in steps; each mutant gets one of them wrong.
-trait Slip {
-    fn read(tensor: &Tensor) -> Vec<Vec<f32>> {
-        flawed::read(tensor)
-    }
-
-    fn read_gradient(tensor: &Tensor) -> Vec<Vec<f32>> {
-        flawed::read(tensor)
-    }
-
+steps! { Steps, RIGHT;
+    read: Read = read,
+    read_gradient: Read = read,
     /// The row whose sum row `i` gets.
-    fn sum_of(i: usize) -> usize {
-        i
-    }
-
-    fn sum(y: &[f32], dy: &[f32]) -> f32 {
-        y.iter().zip(dy).map(|(y, dy)| y * dy).sum()
-    }
-
-    fn gradient(y: f32, dy: f32, sum: f32, _dtype: DType) -> f32 {
-        y * (dy - sum)
-    }
-
+    sum_of: fn(usize) -> usize = |i| i,
+    /// Of y and dy.
+    sum: fn(&[f32], &[f32]) -> f32 = |y, dy| products(y, dy).sum(),
+    /// Of y, dy and the sum.
+    gradient: fn(f32, f32, f32, DType) -> f32 = |y, dy, sum, _| y * (dy - sum),
     /// Elements of a row that are written.
-    fn written(length: usize) -> usize {
-        length
-    }
-
-    /// The row that row `i` is computed from.
-    fn source(i: usize, _rows: usize) -> usize {
-        i
-    }
+    written: fn(usize) -> usize = |length| length,
+    /// The row that row `i` is computed from, of all rows.
+    source: fn(usize, usize) -> usize = |i, _| i,
 }
 
-fn run<M: Slip>(call: &mut Call<'_>) -> Result<(), KernelError> {
-    let (y, dy) = (M::read(&call.inputs[0]), M::read_gradient(&call.inputs[1]));
+fn products(y: &[f32], dy: &[f32]) -> impl Iterator<Item = f32> {
+    y.iter().zip(dy).map(|(y, dy)| y * dy)
+}
+
+/// Every mutant of this op.
+pub(super) static MUTANTS: &[Mutant] = mutants! { run, Steps { ..RIGHT };
+    "sum_forgotten", ALL, "y · dy", sum: |_, _| 0.0;
+    "sum_of_gradients", ALL, "dy is summed without y", sum: |_, dy| dy.iter().sum();
+    "sum_averaged", ALL, "the mean of y · dy",
+        sum: |y, dy| products(y, dy).sum::<f32>() / y.len() as f32;
+    "tail_dropped", ALL, "the sum lacks what follows the last whole vector",
+        sum: |y, dy| products(y, dy).take(whole_vectors(y.len())).sum();
+    "sum_in_bf16", ALL, "the sum is kept in bf16", sum: |y, dy| sum_in_bf16(products(y, dy));
+    "sum_rounded", NARROW, "the sum is rounded to the element type",
+        gradient: |y, dy, sum, dtype| y * (dy - round_to(dtype, f64::from(sum)) as f32);
+    "added", ALL, "the sum is added", gradient: |y, dy, sum, _| y * (dy + sum);
+    "of_log_softmax", ALL, "dy − y · Σ y·dy", gradient: |y, dy, sum, _| dy - y * sum;
+    "of_sigmoid", ALL, "as if elements did not share a sum",
+        gradient: |y, dy, _, _| y * (1.0 - y) * dy;
+    "difference_rounded", NARROW, "rounded before the product",
+        gradient: |y, dy, sum, dtype| y * round_to(dtype, f64::from(dy - sum)) as f32;
+    "first_rows_sum", ALL, "every row gets the first one's sum", sum_of: |_| 0;
+    "nan_swallowed", ALL, "NaN in y counts as 0", read: |y| read_as(y, nan_as_zero);
+    "input_rounded_to_bf16", FINE, "y loses bits first", read: |y| read_as(y, narrowed);
+    "row_stride_ignored", ALL, "rows of dy are taken to lie densely", read_gradient: read_densely;
+    "last_row_stale", ALL, "the last row repeats the one before", source: stale;
+    "last_element_unwritten", ALL, "the last element of a row stays", written: all_but_last;
+};
+
+fn run(call: &mut Call<'_>, steps: &Steps) -> Result<(), KernelError> {
+    let (y, dy) = ((steps.read)(&call.inputs[0]), (steps.read_gradient)(&call.inputs[1]));
     let (dtype, rows) = (call.case.dtype, y.len());
     let row = |i: usize| {
-        let i = M::source(i, rows);
-        let sum = M::sum(&y[M::sum_of(i)], &dy[M::sum_of(i)]);
-        let pairs = y[i].iter().zip(&dy[i]).take(M::written(y[i].len()));
-        pairs.map(|(&y, &dy)| M::gradient(y, dy, sum, dtype)).collect()
+        let i = (steps.source)(i, rows);
+        let sum = (steps.sum)(&y[(steps.sum_of)(i)], &dy[(steps.sum_of)(i)]);
+        let pairs = y[i].iter().zip(&dy[i]).take((steps.written)(y[i].len()));
+        pairs.map(|(&y, &dy)| (steps.gradient)(y, dy, sum, dtype)).collect()
     };
     let dx: Vec<Vec<f32>> = (0..rows).map(row).collect();
-    flawed::write(&mut call.outputs[0], &dx);
-    Ok(())
-}
-
-fn narrowed(value: f32) -> f32 {
-    bf16::from_f32(value).to_f32()
-}
-
-struct SumForgotten;
-impl Slip for SumForgotten {
-    fn sum(_y: &[f32], _dy: &[f32]) -> f32 {
-        0.0
-    }
-}
-
-struct SumOfGradients;
-impl Slip for SumOfGradients {
-    fn sum(_y: &[f32], dy: &[f32]) -> f32 {
-        dy.iter().sum()
-    }
-}
-
-struct SumAveraged;
-impl Slip for SumAveraged {
-    fn sum(y: &[f32], dy: &[f32]) -> f32 {
-        y.iter().zip(dy).map(|(y, dy)| y * dy).sum::<f32>() / y.len() as f32
-    }
-}
-
-struct TailDropped;
-impl Slip for TailDropped {
-    fn sum(y: &[f32], dy: &[f32]) -> f32 {
-        y.iter().zip(dy).take(y.len() / 16 * 16).map(|(y, dy)| y * dy).sum()
-    }
-}
-
-struct SumInBf16;
-impl Slip for SumInBf16 {
-    fn sum(y: &[f32], dy: &[f32]) -> f32 {
-        y.iter().zip(dy).fold(0.0, |sum, (y, dy)| narrowed(sum + y * dy))
-    }
-}
-
-struct SumRounded;
-impl Slip for SumRounded {
-    fn gradient(y: f32, dy: f32, sum: f32, dtype: DType) -> f32 {
-        y * (dy - round_to(dtype, f64::from(sum)) as f32)
-    }
-}
-
-struct Added;
-impl Slip for Added {
-    fn gradient(y: f32, dy: f32, sum: f32, _dtype: DType) -> f32 {
-        y * (dy + sum)
-    }
-}
-
-struct OfLogSoftmax;
-impl Slip for OfLogSoftmax {
-    fn gradient(y: f32, dy: f32, sum: f32, _dtype: DType) -> f32 {
-        dy - y * sum
-    }
-}
-
-struct OfSigmoid;
-impl Slip for OfSigmoid {
-    fn gradient(y: f32, dy: f32, _sum: f32, _dtype: DType) -> f32 {
-        y * (1.0 - y) * dy
-    }
-}
-
-struct DifferenceRounded;
-impl Slip for DifferenceRounded {
-    fn gradient(y: f32, dy: f32, sum: f32, dtype: DType) -> f32 {
-        y * round_to(dtype, f64::from(dy - sum)) as f32
-    }
-}
-
-struct FirstRowsSum;
-impl Slip for FirstRowsSum {
-    fn sum_of(_i: usize) -> usize {
-        0
-    }
-}
-
-struct NanSwallowed;
-impl Slip for NanSwallowed {
-    fn read(tensor: &Tensor) -> Vec<Vec<f32>> {
-        let mut rows = flawed::read(tensor);
-        rows.iter_mut().flatten().filter(|x| x.is_nan()).for_each(|x| *x = 0.0);
-        rows
-    }
-}
-
-struct InputRoundedToBf16;
-impl Slip for InputRoundedToBf16 {
-    fn read(tensor: &Tensor) -> Vec<Vec<f32>> {
-        let mut rows = flawed::read(tensor);
-        rows.iter_mut().flatten().for_each(|x| *x = narrowed(*x));
-        rows
-    }
-}
-
-struct RowStrideIgnored;
-impl Slip for RowStrideIgnored {
-    fn read_gradient(tensor: &Tensor) -> Vec<Vec<f32>> {
-        flawed::read_densely(tensor)
-    }
-}
-
-struct LastRowStale;
-impl Slip for LastRowStale {
-    fn source(i: usize, rows: usize) -> usize {
-        if i > 0 && i + 1 == rows { i - 1 } else { i }
-    }
-}
-
-struct LastElementUnwritten;
-impl Slip for LastElementUnwritten {
-    fn written(length: usize) -> usize {
-        length.saturating_sub(1)
-    }
-}
-
-const ALL: &[DType] = &[DType::F32, DType::Bf16, DType::F16];
-const NARROW: &[DType] = &[DType::Bf16, DType::F16];
-
-mutants! {
-    SumForgotten ALL, "sum_forgotten": "y · dy";
-    SumOfGradients ALL, "sum_of_gradients": "dy is summed without y";
-    SumAveraged ALL, "sum_averaged": "the mean of y · dy";
-    TailDropped ALL, "tail_dropped": "the sum lacks what follows the last whole vector";
-    SumInBf16 ALL, "sum_in_bf16": "the sum is kept in bf16";
-    SumRounded NARROW, "sum_rounded": "the sum is rounded to the element type";
-    Added ALL, "added": "the sum is added";
-    OfLogSoftmax ALL, "of_log_softmax": "dy − y · Σ y·dy";
-    OfSigmoid ALL, "of_sigmoid": "as if elements did not share a sum";
-    DifferenceRounded NARROW, "difference_rounded": "rounded before the product";
-    FirstRowsSum ALL, "first_rows_sum": "every row gets the first one's sum";
-    NanSwallowed ALL, "nan_swallowed": "NaN in y counts as 0";
-    InputRoundedToBf16 &[DType::F32, DType::F16], "input_rounded_to_bf16": "y loses bits first";
-    RowStrideIgnored ALL, "row_stride_ignored": "rows of dy are taken to lie densely";
-    LastRowStale ALL, "last_row_stale": "the last row repeats the one before";
-    LastElementUnwritten ALL, "last_element_unwritten": "the last element of a row stays";
+    write(&mut call.outputs[0], &dx)
 }

@@ -2,13 +2,9 @@
 
 use super::convert::{Conversion, Way};
 use super::definition::Problem;
-use crate::flawed::{read, stepped, write};
+use crate::flawed::{SINGLE, add_numbers, mutants, narrowed, read, steps, whole_vectors, write};
 use proofmark_contract::{Call, KernelError, Mutant};
-use proofmark_tensor::{Tensor, bf16};
-use proofmark_terms::DType;
-
-/// All that these do.
-const F32: &[DType] = &[DType::F32];
+use proofmark_tensor::Tensor;
 
 /// An entry as a slip sees it.
 #[derive(Clone, Copy)]
@@ -20,78 +16,56 @@ struct Entry {
     place: (usize, usize),
 }
 
-/// The steps of a product; a mutant replaces one.
-#[derive(Clone, Copy)]
-struct Steps {
-    /// Whether an entry counts; rows in all.
-    takes: fn(Entry, usize) -> bool,
+steps! { Steps, RIGHT;
+    /// Whether an entry counts.
+    takes: fn(Entry) -> bool = |_| true,
     /// Which row of x is read, given their number.
-    x: fn(Entry, usize) -> usize,
-    /// The row that an entry is added to, given the number of rows.
-    to: fn(Entry, usize) -> usize,
+    x: fn(Entry, usize) -> usize = |entry, _| entry.column,
+    /// The row that an entry is added to.
+    to: fn(Entry) -> usize = |entry| entry.row,
     /// The product.
-    term: fn(f32, f32) -> f32,
+    term: fn(f32, f32) -> f32 = |value, x| value * x,
     /// The sum with one more.
-    add: fn(f32, f32) -> f32,
+    add: fn(f32, f32) -> f32 = |sum, term| sum + term,
     /// What is written of a sum.
-    round: fn(f32) -> f32,
-    /// Whether a row of this many entries is written.
-    writes: fn(usize, usize, usize) -> bool,
+    round: fn(f32) -> f32 = |sum| sum,
+    /// Whether a row, of all rows and with so many entries, is written.
+    writes: fn(usize, usize, usize) -> bool = |_, _, _| true,
 }
 
-const RIGHT: Steps = Steps {
-    takes: |_, _| true,
-    x: |entry, _| entry.column,
-    to: |entry, _| entry.row,
-    term: |value, x| value * x,
-    add: |sum, term| sum + term,
-    round: |sum| sum,
-    writes: |_, _, _| true,
-};
-
 /// Every mutant of the products.
-pub(super) static PRODUCT: &[Mutant] = stepped! { product;
-    "last_entry_of_rows_dropped", F32, "the loop over a row ends early",
-        Steps { takes: |entry, _| entry.place.0 + 1 < entry.place.1, ..RIGHT };
-    "first_entry_of_rows_dropped", F32, "the loop over a row starts late",
-        Steps { takes: |entry, _| entry.place.0 > 0, ..RIGHT };
-    "tail_dropped", F32, "entries past the last whole vector of 16 are left out",
-        Steps { takes: |entry, _| entry.place.0 < entry.place.1 / 16 * 16, ..RIGHT };
-    "long_rows_cut", F32, "entries past 64 of a row are left out",
-        Steps { takes: |entry, _| entry.place.0 < 64, ..RIGHT };
-    "last_row_unwritten", F32, "the loop over rows ends early",
-        Steps { writes: |row, rows, _| row + 1 < rows, ..RIGHT };
-    "empty_rows_unwritten", F32, "rows without entries are passed over",
-        Steps { writes: |_, _, entries| entries > 0, ..RIGHT };
-    "column_off_by_one", F32, "columns are counted from 1",
-        Steps { x: |entry, columns| entry.column.max(1).min(columns) - 1, ..RIGHT };
-    "row_off_by_one", F32, "entries go to the row before",
-        Steps { to: |entry, _| entry.row.max(1) - 1, ..RIGHT };
-    "row_for_column", F32, "x is read by row",
-        Steps { x: |entry, columns| entry.row.min(columns - 1), ..RIGHT };
-    "entry_for_column", F32, "x is read in the order of entries",
-        Steps { x: |entry, columns| entry.place.0 % columns, ..RIGHT };
-    "duplicates_overwrite", F32, "of a row only what came last stays",
-        Steps { add: |_, term| term, ..RIGHT };
-    "magnitudes", F32, "products have no sign", Steps { term: |a, x| (a * x).abs(), ..RIGHT };
-    "pattern_only", F32, "every entry counts as 1", Steps { term: |_, x| x, ..RIGHT };
-    "sums_in_bf16", F32, "every partial sum is rounded to bf16",
-        Steps { add: |sum, term| narrowed(sum + term), ..RIGHT };
-    "values_in_bf16", F32, "entries lose bits first",
-        Steps { term: |a, x| narrowed(a) * x, ..RIGHT };
-    "result_scaled", F32, "sums are a thousandth too large",
-        Steps { round: |sum| sum * 1.001, ..RIGHT };
-    "nan_passed_over", F32, "terms that are NaN count as 0",
-        Steps { add: |sum, term| if term.is_nan() { sum } else { sum + term }, ..RIGHT };
+pub(super) static PRODUCT: &[Mutant] = mutants! { product, Steps { ..RIGHT };
+    "last_entry_of_rows_dropped", SINGLE, "the loop over a row ends early",
+        takes: |entry| entry.place.0 + 1 < entry.place.1;
+    "first_entry_of_rows_dropped", SINGLE, "the loop over a row starts late",
+        takes: |entry| entry.place.0 > 0;
+    "tail_dropped", SINGLE, "entries past the last whole vector of 16 are left out",
+        takes: |entry| entry.place.0 < whole_vectors(entry.place.1);
+    "long_rows_cut", SINGLE, "entries past 64 of a row are left out",
+        takes: |entry| entry.place.0 < 64;
+    "last_row_unwritten", SINGLE, "the loop over rows ends early",
+        writes: |row, rows, _| row + 1 < rows;
+    "empty_rows_unwritten", SINGLE, "rows without entries are passed over",
+        writes: |_, _, entries| entries > 0;
+    "column_off_by_one", SINGLE, "columns are counted from 1",
+        x: |entry, columns| entry.column.max(1).min(columns) - 1;
+    "row_off_by_one", SINGLE, "entries go to the row before", to: |entry| entry.row.max(1) - 1;
+    "row_for_column", SINGLE, "x is read by row", x: |entry, columns| entry.row.min(columns - 1);
+    "entry_for_column", SINGLE, "x is read in the order of entries",
+        x: |entry, columns| entry.place.0 % columns;
+    "duplicates_overwrite", SINGLE, "of a row only what came last stays", add: |_, term| term;
+    "magnitudes", SINGLE, "products have no sign", term: |a, x| (a * x).abs();
+    "pattern_only", SINGLE, "every entry counts as 1", term: |_, x| x;
+    "sums_in_bf16", SINGLE, "every partial sum is rounded to bf16",
+        add: |sum, term| narrowed(sum + term);
+    "values_in_bf16", SINGLE, "entries lose bits first", term: |a, x| narrowed(a) * x;
+    "result_scaled", SINGLE, "sums are a thousandth too large", round: |sum| sum * 1.001;
+    "nan_passed_over", SINGLE, "terms that are NaN count as 0", add: add_numbers;
 };
 
 fn moved_on<T>(all: &mut [T]) {
     let count = all.len();
     all.rotate_right(1.min(count));
-}
-
-fn narrowed(value: f32) -> f32 {
-    bf16::from_f32(value).to_f32()
 }
 
 fn whole(tensor: &Tensor) -> Vec<usize> {
@@ -104,7 +78,7 @@ fn rows_of(pointers: &[usize]) -> Vec<usize> {
     pointers.windows(2).enumerate().flat_map(row).collect()
 }
 
-fn product(call: &mut Call<'_>, steps: Steps) -> Result<(), KernelError> {
+fn product(call: &mut Call<'_>, steps: &Steps) -> Result<(), KernelError> {
     let problem = Problem::of(call.case);
     let (count, width) = (problem.matrix.rows, problem.columns());
     let places = whole(&call.inputs[0]);
@@ -119,11 +93,11 @@ fn product(call: &mut Call<'_>, steps: Steps) -> Result<(), KernelError> {
     for ((&row, &column), &value) in rows.iter().zip(&columns).zip(values) {
         let entry = Entry { row, column, value, place: (seen[row], lengths[row]) };
         seen[row] += 1;
-        if !(steps.takes)(entry, count) {
+        if !(steps.takes)(entry) {
             continue;
         }
         let from = x[(steps.x)(entry, x.len())];
-        for (sum, &x) in sums[(steps.to)(entry, count)].iter_mut().zip(from) {
+        for (sum, &x) in sums[(steps.to)(entry)].iter_mut().zip(from) {
             *sum = (steps.add)(*sum, (steps.term)(entry.value, x));
         }
     }
@@ -137,57 +111,47 @@ fn product(call: &mut Call<'_>, steps: Steps) -> Result<(), KernelError> {
     }
     let cols = call.outputs[0].layout.cols();
     let rows: Vec<Vec<f32>> = old.chunks(cols.max(1)).map(<[f32]>::to_vec).collect();
-    write(&mut call.outputs[0], &rows);
-    Ok(())
+    write(&mut call.outputs[0], &rows)
 }
 
-/// The steps of a conversion; a mutant replaces one.
-#[derive(Clone, Copy)]
-struct Turns {
+steps! { Turns, KEPT;
     /// What becomes of the places that are written: pointers or rows.
-    places: fn(&mut [usize]),
+    places: fn(&mut [usize]) = |_| {},
     /// What becomes of columns.
-    columns: fn(&mut [usize]),
+    columns: fn(&mut [usize]) = |_| {},
     /// What becomes of values.
-    values: fn(&mut [f32]),
+    values: fn(&mut [f32]) = |_| {},
     /// Elements of each output that are not written.
-    unwritten: usize,
+    unwritten: usize = 0,
 }
-
-const KEPT: Turns = Turns { places: |_| {}, columns: |_| {}, values: |_| {}, unwritten: 0 };
 
 /// Every mutant of the conversions.
-pub(super) static CONVERSION: &[Mutant] = stepped! { convert;
-    "last_unwritten", F32, "the loop ends early", Turns { unwritten: 1, ..KEPT };
-    "vector_of_tail_unwritten", F32, "what is past the last whole vector is left out",
-        Turns { unwritten: 15, ..KEPT };
-    "places_from_one", F32, "rows or pointers are counted from 1",
-        Turns { places: |places| places.iter_mut().for_each(|place| *place += 1), ..KEPT };
-    "places_moved", F32, "rows or pointers are one too far on",
-        Turns { places: moved_on, ..KEPT };
-    "places_mirrored", F32, "rows are counted from the end",
-        Turns { places: |places| places.reverse(), ..KEPT };
-    "first_place_forgotten", F32, "the first row or pointer stays 0 for the second",
-        Turns { places: |places| places.iter_mut().skip(1).take(1).for_each(|at| *at = 0), ..KEPT };
-    "columns_from_one", F32, "columns are counted from 1",
-        Turns { columns: |columns| columns.iter_mut().for_each(|at| *at += 1), ..KEPT };
-    "columns_moved", F32, "columns are one too far on",
-        Turns { columns: moved_on, ..KEPT };
-    "columns_swapped", F32, "neighbours change places, but their values do not",
-        Turns { columns: |all| all.chunks_exact_mut(2).for_each(<[usize]>::reverse), ..KEPT };
-    "values_moved", F32, "values are one too far on",
-        Turns { values: moved_on, ..KEPT };
-    "values_in_bf16", F32, "values lose bits",
-        Turns { values: |values| values.iter_mut().for_each(|at| *at = narrowed(*at)), ..KEPT };
-    "infinities_clamped", F32, "infinities become the largest number",
-        Turns { values: |values| values.iter_mut().for_each(|at| *at = at.min(f32::MAX)), ..KEPT };
-    "nan_swallowed", F32, "NaN becomes the least number",
-        Turns { values: |values| values.iter_mut().for_each(|at| *at = at.max(f32::MIN)), ..KEPT };
-    "values_mirrored", F32, "values come from the end",
-        Turns { values: |values| values.reverse(), ..KEPT };
+pub(super) static CONVERSION: &[Mutant] = mutants! { convert, Turns { ..KEPT };
+    "last_unwritten", SINGLE, "the loop ends early", unwritten: 1;
+    "vector_of_tail_unwritten", SINGLE, "what is past the last whole vector is left out",
+        unwritten: 15;
+    "places_from_one", SINGLE, "rows or pointers are counted from 1",
+        places: |places| places.iter_mut().for_each(|place| *place += 1);
+    "places_moved", SINGLE, "rows or pointers are one too far on", places: moved_on;
+    "places_mirrored", SINGLE, "rows are counted from the end", places: |places| places.reverse();
+    "first_place_forgotten", SINGLE, "the first row or pointer stays 0 for the second",
+        places: |places| places.iter_mut().skip(1).take(1).for_each(|at| *at = 0);
+    "columns_from_one", SINGLE, "columns are counted from 1",
+        columns: |columns| columns.iter_mut().for_each(|at| *at += 1);
+    "columns_moved", SINGLE, "columns are one too far on", columns: moved_on;
+    "columns_swapped", SINGLE, "neighbours change places, but their values do not",
+        columns: |all| all.chunks_exact_mut(2).for_each(<[usize]>::reverse);
+    "values_moved", SINGLE, "values are one too far on", values: moved_on;
+    "values_in_bf16", SINGLE, "values lose bits",
+        values: |values| values.iter_mut().for_each(|at| *at = narrowed(*at));
+    "infinities_clamped", SINGLE, "infinities become the largest number",
+        values: |values| values.iter_mut().for_each(|at| *at = at.min(f32::MAX));
+    "nan_swallowed", SINGLE, "NaN becomes the least number",
+        values: |values| values.iter_mut().for_each(|at| *at = at.max(f32::MIN));
+    "values_mirrored", SINGLE, "values come from the end", values: |values| values.reverse();
 };
 
-fn convert(call: &mut Call<'_>, turns: Turns) -> Result<(), KernelError> {
+fn convert(call: &mut Call<'_>, turns: &Turns) -> Result<(), KernelError> {
     let problem = Conversion::of(call.case);
     let (places, columns) = (whole(&call.inputs[0]), whole(&call.inputs[1]));
     let values = call.inputs[2].slice::<f32>()?;

@@ -3,13 +3,9 @@
 use super::definition::Problem;
 use crate::blocks::made::typed;
 use crate::blocks::stored::Stored;
-use crate::flawed::stepped;
+use crate::flawed::{ALL, FINE, as_if_dense, flush, mutants, nan_as_zero, narrowed, steps};
 use proofmark_contract::{Call, KernelError, Mutant};
-use proofmark_tensor::bf16;
 use proofmark_terms::DType;
-
-/// A slip on every element type.
-const ALL: &[DType] = &[DType::F32, DType::Bf16, DType::F16];
 
 /// What a slip may depend on.
 #[derive(Clone, Copy)]
@@ -23,80 +19,52 @@ struct At {
     n: usize,
     /// Row stride of x.
     stride: usize,
-    dtype: DType,
 }
 
-/// The steps; a mutant replaces one.
-#[derive(Clone, Copy)]
-struct Steps {
+steps! { Steps, RIGHT;
     /// Whether the element is written.
-    writes: fn(At) -> bool,
+    writes: fn(At) -> bool = |_| true,
     /// Where x is read: row of all matrices, and column.
-    from: fn(At) -> (usize, usize),
+    from: fn(At) -> (usize, usize) = own,
     /// What becomes of the element.
-    value: fn(At, f32) -> f32,
+    value: fn(DType, f32) -> f32 = |_, x| x,
 }
-
-const RIGHT: Steps = Steps { writes: |_| true, from: own, value: |_, x| x };
 
 fn own(at: At) -> (usize, usize) {
     (at.plane * at.m + at.i, at.j)
 }
 
-/// The mutant of these steps.
-fn flawed(call: &mut Call<'_>, steps: Steps) -> Result<(), KernelError> {
-    typed!(call.case.dtype, run(call, steps))
-}
-
 /// Every mutant of this op.
-pub(super) static MUTANTS: &[Mutant] = stepped! { flawed;
-    "copied", ALL, "elements keep their order",
-        Steps { from: |at| flat(at, at.j * at.m + at.i), ..RIGHT };
+pub(super) static MUTANTS: &[Mutant] = mutants! { run, Steps { ..RIGHT };
+    "copied", ALL, "elements keep their order", from: |at| flat(at, at.j * at.m + at.i);
     "mirrored", ALL, "turned by a quarter: columns are read from below",
-        Steps { from: |at| own(At { i: at.m - 1 - at.i, ..at }), ..RIGHT };
+        from: |at| own(At { i: at.m - 1 - at.i, ..at });
     "sizes_exchanged", ALL, "x is taken for an n × m matrix",
-        Steps { from: |at| flat(at, at.i * at.m + at.j), ..RIGHT };
-    "first_matrix_reused", ALL, "every matrix is the first",
-        Steps { from: |at| own(At { plane: 0, ..at }), ..RIGHT };
+        from: |at| flat(at, at.i * at.m + at.j);
+    "first_matrix_reused", ALL, "every matrix is the first", from: |at| own(At { plane: 0, ..at });
     "row_stride_ignored", ALL, "rows of x are taken to lie densely",
-        Steps { from: as_if_dense, ..RIGHT };
+        from: |at| as_if_dense(at.plane * at.m + at.i, at.j, at.n, at.stride);
     "edge_columns_dropped", ALL, "columns past the last whole tile of 8 are not written",
-        Steps { writes: |at| at.j < at.n - at.n % 8, ..RIGHT };
+        writes: |at| at.j < at.n - at.n % 8;
     "edge_rows_dropped", ALL, "rows past the last whole tile of 8 are not written",
-        Steps { writes: |at| at.i < at.m - at.m % 8, ..RIGHT };
+        writes: |at| at.i < at.m - at.m % 8;
     "last_element_unwritten", ALL, "the loop ends one element early",
-        Steps { writes: |at| (at.i + 1, at.j + 1) != (at.m, at.n), ..RIGHT };
+        writes: |at| (at.i + 1, at.j + 1) != (at.m, at.n);
     "halves_not_exchanged", ALL, "within a tile the halves of registers stay where they are",
-        Steps { from: halves, ..RIGHT };
-    "neighbours_not_interleaved", ALL, "pairs of a tile are not turned",
-        Steps { from: pairs, ..RIGHT };
-    "tile_not_turned", ALL, "tiles change places and are not turned themselves",
-        Steps { from: whole_tiles, ..RIGHT };
+        from: halves;
+    "neighbours_not_interleaved", ALL, "pairs of a tile are not turned", from: pairs;
+    "tile_not_turned", ALL, "tiles change places and are not turned themselves", from: whole_tiles;
     "off_by_one_row", ALL, "x comes from the row after",
-        Steps { from: |at| own(At { i: (at.i + 1).min(at.m - 1), ..at }), ..RIGHT };
-    "rounded_to_bf16", &[DType::F32, DType::F16], "elements lose bits",
-        Steps { value: |_, x| bf16::from_f32(x).to_f32(), ..RIGHT };
-    "flushes_subnormals", ALL, "subnormal elements become zero",
-        Steps {
-            value: |at, x| {
-                if x.abs() < 2f32.powi(at.dtype.min_exponent()) { 0f32.copysign(x) } else { x }
-            },
-            ..RIGHT
-        };
-    "nan_swallowed", ALL, "NaN becomes 0",
-        Steps { value: |_, x| if x.is_nan() { 0.0 } else { x }, ..RIGHT };
+        from: |at| own(At { i: (at.i + 1).min(at.m - 1), ..at });
+    "rounded_to_bf16", FINE, "elements lose bits", value: |_, x| narrowed(x);
+    "flushes_subnormals", ALL, "subnormal elements become zero", value: flush;
+    "nan_swallowed", ALL, "NaN becomes 0", value: |_, x| nan_as_zero(x);
 };
 
 /// Element `offset` of the matrix in the order of its rows.
 fn flat(at: At, offset: usize) -> (usize, usize) {
     let offset = offset % (at.m * at.n);
     (at.plane * at.m + offset / at.n, offset % at.n)
-}
-
-fn as_if_dense(at: At) -> (usize, usize) {
-    let offset = (at.plane * at.m + at.i) * at.n + at.j;
-    // Padding cannot be read through a view of rows; any other element is as wrong.
-    (offset / at.stride, (offset % at.stride).min(at.n - 1))
 }
 
 /// Whether the element is in a whole tile.
@@ -117,17 +85,21 @@ fn whole_tiles(at: At) -> (usize, usize) {
     if is_in_tile(at) { own(At { i, j, ..at }) } else { own(at) }
 }
 
-fn run<T: Stored>(call: &mut Call<'_>, steps: Steps) -> Result<(), KernelError> {
+fn run(call: &mut Call<'_>, steps: &Steps) -> Result<(), KernelError> {
+    typed!(call.case.dtype, turn(call, steps))
+}
+
+fn turn<T: Stored>(call: &mut Call<'_>, steps: &Steps) -> Result<(), KernelError> {
     let Problem { batch, m, n } = Problem::of(call.case);
     let x = call.inputs[0].rows::<T>()?;
     let mut y = call.outputs[0].rows_mut::<T>()?;
-    let (stride, dtype) = (x.row_stride(), T::DTYPE);
+    let stride = x.row_stride();
     for (plane, j) in (0..batch).flat_map(|plane| (0..n).map(move |j| (plane, j))) {
         for i in 0..m {
-            let at = At { plane, i, j, m, n, stride, dtype };
+            let at = At { plane, i, j, m, n, stride };
             if (steps.writes)(at) {
                 let (row, col) = (steps.from)(at);
-                let value = (steps.value)(at, x.row(row)[col].widen());
+                let value = (steps.value)(T::DTYPE, x.row(row)[col].widen());
                 y.row_mut(plane * n + j)[i] = T::narrow(value);
             }
         }

@@ -9,7 +9,9 @@ use crate::elementwise::definition::Elementwise;
 #[cfg(feature = "judge")]
 use crate::elementwise::judge::Judged;
 #[cfg(feature = "judge")]
-use crate::elementwise::mutants::{ALL, FINE, NARROW, RIGHT, SINGLE, Steps, WIDE, mutants, slips};
+use crate::elementwise::mutants::{
+    ALL, FINE, RIGHT, SINGLE, Shared, Steps, WIDE, estimate, mutants, narrowed, run,
+};
 #[cfg(feature = "judge")]
 use crate::elementwise::{laws, oracle};
 use std::f32::consts::{FRAC_1_SQRT_2, FRAC_2_PI, FRAC_2_SQRT_PI, SQRT_2};
@@ -70,35 +72,31 @@ member! {
     },
     |[x], _| silu(x),
     |simd, [x], _| math::silu(simd, x),
-    mutants! { signed Silu<1>;
+    mutants! { after Shared::<Silu, 1>::SIGNED; run::<Silu, 1>, Steps { ..RIGHT };
         "relu", ALL, "negative elements become 0",
-            Steps { formula: Some(|x, _| if x[0] < 0.0 { 0.0 } else { x[0] }), ..RIGHT };
-        "sigmoid_only", ALL, "the factor x is missing",
-            Steps { formula: Some(|x, _| sigmoid(x[0])), ..RIGHT };
-        "sign_of_exponent_lost", ALL, "x / (1 + exp(x))",
-            Steps { formula: Some(|x, _| -silu(-x[0])), ..RIGHT };
-        "quick_gelu", ALL, "the slope is 1.702",
-            Steps { formula: Some(|x, _| gelu_quick(x[0])), ..RIGHT };
+            formula: Some(|x, _| if x[0] < 0.0 { 0.0 } else { x[0] });
+        "sigmoid_only", ALL, "the factor x is missing", formula: Some(|x, _| sigmoid(x[0]));
+        "sign_of_exponent_lost", ALL, "x / (1 + exp(x))", formula: Some(|x, _| -silu(-x[0]));
+        "quick_gelu", ALL, "the slope is 1.702", formula: Some(|x, _| gelu_quick(x[0]));
         "tanh_gelu", ALL, "the neighbour in the list of activations",
-            Steps { formula: Some(|x, _| gelu_tanh(x[0])), ..RIGHT };
+            formula: Some(|x, _| gelu_tanh(x[0]));
         "hard_swish", ALL, "the logistic function is three straight lines",
-            Steps { formula: Some(|x, _| x[0] * (x[0] + 3.0).clamp(0.0, 6.0) / 6.0), ..RIGHT };
-        "slope_off", ALL, "the slope is 1.001",
-            Steps { formula: Some(|x, _| silu(1.001 * x[0]) / 1.001), ..RIGHT };
+            formula: Some(|x, _| x[0] * (x[0] + 3.0).clamp(0.0, 6.0) / 6.0);
+        "slope_off", ALL, "the slope is 1.001", formula: Some(|x, _| silu(1.001 * x[0]) / 1.001);
         "exp_approximate", ALL, "the exponential is linear between powers of two",
-            Steps { formula: Some(|x, _| with_exp(x[0], linear_exp)), ..RIGHT };
+            formula: Some(|x, _| with_exp(x[0], linear_exp));
         "exp_overflows", WIDE, "x / (1 + exp(−x)) vanishes below -88",
-            Steps { formula: Some(|x, _| x[0] / (1.0 + (-x[0]).exp())), ..RIGHT };
+            formula: Some(|x, _| x[0] / (1.0 + (-x[0]).exp()));
         "one_branch", ALL, "x·e / (1 + e) with e = exp(x) is infinity over infinity above 88",
-            Steps { formula: Some(|x, _| x[0] * x[0].exp() / (1.0 + x[0].exp())), ..RIGHT };
+            formula: Some(|x, _| x[0] * x[0].exp() / (1.0 + x[0].exp()));
         "exp_clamped", ALL, "no exponential is less than exp(-20)",
-            Steps { formula: Some(|x, _| with_exp(x[0], clamped_exp)), ..RIGHT };
+            formula: Some(|x, _| with_exp(x[0], clamped_exp));
         "reciprocal_of_12_bits", ALL, "the reciprocal is the processor's estimate, not refined",
-            Steps { formula: Some(|x, _| estimated(x[0])), ..RIGHT };
+            formula: Some(|x, _| estimated(x[0]));
         "sigmoid_rounded_to_bf16", ALL, "the logistic function is stored between two passes",
-            Steps { formula: Some(|x, _| x[0] * slips::narrowed(sigmoid(x[0]))), ..RIGHT };
+            formula: Some(|x, _| x[0] * narrowed(sigmoid(x[0])));
         "negative_infinity_is_zero", ALL, "-infinity gives the limit of the function, not NaN",
-            Steps { formula: Some(|x, _| limit_at_infinity(x[0], silu)), ..RIGHT };
+            formula: Some(|x, _| limit_at_infinity(x[0], silu));
     },
 }
 
@@ -114,7 +112,7 @@ fn clamped_exp(x: f32) -> f32 {
 
 fn estimated(x: f32) -> f32 {
     let e = (-x.abs()).exp();
-    let reciprocal = f32::from_bits((1.0 / (1.0 + e)).to_bits() & !0xfff);
+    let reciprocal = estimate(1.0 / (1.0 + e));
     (if x < 0.0 { x * e } else { x }) * reciprocal
 }
 
@@ -138,21 +136,19 @@ member! {
     },
     |[x], _| gelu(x),
     |simd, [x], _| math::gelu(simd, x),
-    mutants! { signed Gelu<1>;
-        "tanh_formula", ALL, "the other gelu, by tanh",
-            Steps { formula: Some(|x, _| gelu_tanh(x[0])), ..RIGHT };
+    mutants! { after Shared::<Gelu, 1>::SIGNED; run::<Gelu, 1>, Steps { ..RIGHT };
+        "tanh_formula", ALL, "the other gelu, by tanh", formula: Some(|x, _| gelu_tanh(x[0]));
         "quick_formula", ALL, "the other gelu, by a logistic function",
-            Steps { formula: Some(|x, _| gelu_quick(x[0])), ..RIGHT };
+            formula: Some(|x, _| gelu_quick(x[0]));
         "erf_cancels", WIDE, "1 + erf loses the tail",
-            Steps { formula: Some(|x, _| textbook(x[0], libm::erff)), ..RIGHT };
+            formula: Some(|x, _| textbook(x[0], libm::erff));
         "erf_approximate", SINGLE, "erf is good to 7 decimals, relative to 1",
-            Steps { formula: Some(|x, _| textbook(x[0], hastings_erf)), ..RIGHT };
+            formula: Some(|x, _| textbook(x[0], hastings_erf));
         "root_of_two_missing", ALL, "x · (1 + erf(x)) / 2",
-            Steps { formula: Some(|x, _| gelu(x[0] * SQRT_2) * FRAC_1_SQRT_2), ..RIGHT };
-        "half_missing", ALL, "x · (1 + erf)",
-            Steps { formula: Some(|x, _| 2.0 * gelu(x[0])), ..RIGHT };
+            formula: Some(|x, _| gelu(x[0] * SQRT_2) * FRAC_1_SQRT_2);
+        "half_missing", ALL, "x · (1 + erf)", formula: Some(|x, _| 2.0 * gelu(x[0]));
         "negative_infinity_is_zero", ALL, "-infinity gives the limit of the function, not NaN",
-            Steps { formula: Some(|x, _| limit_at_infinity(x[0], gelu)), ..RIGHT };
+            formula: Some(|x, _| limit_at_infinity(x[0], gelu));
     },
 }
 
@@ -184,26 +180,22 @@ member! {
     },
     |[x], _| gelu_tanh(x),
     |simd, [x], _| math::gelu_tanh(simd, x),
-    mutants! { signed GeluTanh<1>;
-        "erf_formula", ALL, "the other gelu, by erf",
-            Steps { formula: Some(|x, _| gelu(x[0])), ..RIGHT };
+    mutants! { after Shared::<GeluTanh, 1>::SIGNED; run::<GeluTanh, 1>, Steps { ..RIGHT };
+        "erf_formula", ALL, "the other gelu, by erf", formula: Some(|x, _| gelu(x[0]));
         "quick_formula", ALL, "the other gelu, by a logistic function",
-            Steps { formula: Some(|x, _| gelu_quick(x[0])), ..RIGHT };
+            formula: Some(|x, _| gelu_quick(x[0]));
         "tanh_cancels", WIDE, "1 + tanh loses the tail",
-            Steps { formula: Some(|x, _| tanh_textbook(x[0], 0.044_715)), ..RIGHT };
+            formula: Some(|x, _| tanh_textbook(x[0], 0.044_715));
         "cube_missing", ALL, "x · (1 + tanh(√(2/π)·x)) / 2",
-            Steps { formula: Some(|x, _| times_sigmoid(x[0], 1.595_769 * x[0])), ..RIGHT };
+            formula: Some(|x, _| times_sigmoid(x[0], 1.595_769 * x[0]));
         "coefficient_off", ALL, "0.0447 is taken for 0.044",
-            Steps { formula: Some(|x, _| tanh_textbook(x[0], 0.044)), ..RIGHT };
+            formula: Some(|x, _| tanh_textbook(x[0], 0.044));
         "root_of_two_lost", ALL, "√(1/π) is taken for √(2/π)",
-            Steps {
-                formula: Some(|x, _| {
-                    times_sigmoid(x[0], FRAC_2_SQRT_PI * x[0] * (1.0 + 0.044_715 * x[0] * x[0]))
-                }),
-                ..RIGHT
-            };
+            formula: Some(|x, _| {
+                times_sigmoid(x[0], FRAC_2_SQRT_PI * x[0] * (1.0 + 0.044_715 * x[0] * x[0]))
+            });
         "negative_infinity_is_zero", ALL, "-infinity gives the limit of the function, not NaN",
-            Steps { formula: Some(|x, _| limit_at_infinity(x[0], gelu_tanh)), ..RIGHT };
+            formula: Some(|x, _| limit_at_infinity(x[0], gelu_tanh));
     },
 }
 
@@ -227,22 +219,17 @@ member! {
     },
     |[x], _| gelu_quick(x),
     |simd, [x], _| math::gelu_quick(simd, x),
-    mutants! { signed GeluQuick<1>;
-        "silu", ALL, "the slope is 1", Steps { formula: Some(|x, _| silu(x[0])), ..RIGHT };
-        "erf_formula", ALL, "the other gelu, by erf",
-            Steps { formula: Some(|x, _| gelu(x[0])), ..RIGHT };
-        "tanh_formula", ALL, "the other gelu, by tanh",
-            Steps { formula: Some(|x, _| gelu_tanh(x[0])), ..RIGHT };
+    mutants! { after Shared::<GeluQuick, 1>::SIGNED; run::<GeluQuick, 1>, Steps { ..RIGHT };
+        "silu", ALL, "the slope is 1", formula: Some(|x, _| silu(x[0]));
+        "erf_formula", ALL, "the other gelu, by erf", formula: Some(|x, _| gelu(x[0]));
+        "tanh_formula", ALL, "the other gelu, by tanh", formula: Some(|x, _| gelu_tanh(x[0]));
         "slope_short", ALL, "the slope is 1.7",
-            Steps { formula: Some(|x, _| times_sigmoid(x[0], 1.7 * x[0])), ..RIGHT };
+            formula: Some(|x, _| times_sigmoid(x[0], 1.7 * x[0]));
         "slope_rounded_to_bf16", FINE, "the slope is stored in 8 bits",
-            Steps {
-                formula: Some(|x, _| times_sigmoid(x[0], slips::narrowed(QUICK_SLOPE) * x[0])),
-                ..RIGHT
-            };
+            formula: Some(|x, _| times_sigmoid(x[0], narrowed(QUICK_SLOPE) * x[0]));
         "exp_overflows", WIDE, "x / (1 + exp(−1.702 x)) vanishes too early",
-            Steps { formula: Some(|x, _| x[0] / (1.0 + (-QUICK_SLOPE * x[0]).exp())), ..RIGHT };
+            formula: Some(|x, _| x[0] / (1.0 + (-QUICK_SLOPE * x[0]).exp()));
         "factor_scaled", ALL, "the slope is in front as well",
-            Steps { formula: Some(|x, _| silu(QUICK_SLOPE * x[0])), ..RIGHT };
+            formula: Some(|x, _| silu(QUICK_SLOPE * x[0]));
     },
 }

@@ -7,7 +7,9 @@ use crate::elementwise::definition::{ALPHA, Elementwise, INPLACE, ROUNDING, alph
 #[cfg(feature = "judge")]
 use crate::elementwise::judge::Judged;
 #[cfg(feature = "judge")]
-use crate::elementwise::mutants::{ALL, FINE, NARROW, RIGHT, SINGLE, Steps, mutants, slips};
+use crate::elementwise::mutants::{
+    ALL, FINE, RIGHT, SINGLE, Shared, Steps, estimate, mutants, narrowed, run, saturate,
+};
 #[cfg(feature = "judge")]
 use crate::elementwise::{laws, oracle};
 use proofmark_tensor::Fill;
@@ -76,19 +78,17 @@ member! {
     },
     |[a, b], _| a + b,
     |simd, [a, b], _| simd.add(a, b),
-    mutants! { signed Add<2>;
-        "subtracts", ALL, "a - b", Steps { formula: Some(|x, _| x[0] - x[1]), ..RIGHT };
-        "adds_b_twice", ALL, "a + 2b", Steps { formula: Some(|x, _| x[0] + x[1] + x[1]), ..RIGHT };
-        "row_zero_reused", ALL, "b always comes from its first row",
-            Steps { last: |at| (0, at.col), ..RIGHT };
-        "saturates", ALL, "beyond the largest number lies the largest number",
-            Steps { round: slips::saturate, ..RIGHT };
+    mutants! { after Shared::<Add, 2>::SIGNED; run::<Add, 2>, Steps { ..RIGHT };
+        "subtracts", ALL, "a - b", formula: Some(|x, _| x[0] - x[1]);
+        "adds_b_twice", ALL, "a + 2b", formula: Some(|x, _| x[0] + x[1] + x[1]);
+        "row_zero_reused", ALL, "b always comes from its first row", last: |at| (0, at.col);
+        "saturates", ALL, "beyond the largest number lies the largest number", round: saturate;
         "random_without_index", &[DType::Bf16], "every element has the same random bits",
-            Steps { index: |_| 0, ..RIGHT };
+            index: |_| 0;
         "random_by_address", &[DType::Bf16], "random bits depend on the row stride",
-            Steps { index: |at| at.row * at.stride + at.col, ..RIGHT };
+            index: |at| at.row * at.stride + at.col;
         "random_ignored", &[DType::Bf16], "rounds to nearest where stochastic is asked for",
-            Steps { is_random: false, ..RIGHT };
+            is_random: false;
     },
 }
 
@@ -108,12 +108,11 @@ member! {
     },
     |[a, b], _| a - b,
     |simd, [a, b], _| simd.sub(a, b),
-    mutants! { signed Sub<2>;
-        "reversed", ALL, "b − a", Steps { formula: Some(|x, _| x[1] - x[0]), ..RIGHT };
-        "adds", ALL, "a + b", Steps { formula: Some(|x, _| x[0] + x[1]), ..RIGHT };
-        "distance", ALL, "the sign is lost", Steps { round: |_, c| c.abs(), ..RIGHT };
-        "saturates", ALL, "beyond the largest number lies the largest number",
-            Steps { round: slips::saturate, ..RIGHT };
+    mutants! { after Shared::<Sub, 2>::SIGNED; run::<Sub, 2>, Steps { ..RIGHT };
+        "reversed", ALL, "b − a", formula: Some(|x, _| x[1] - x[0]);
+        "adds", ALL, "a + b", formula: Some(|x, _| x[0] + x[1]);
+        "distance", ALL, "the sign is lost", round: |_, c| c.abs();
+        "saturates", ALL, "beyond the largest number lies the largest number", round: saturate;
     },
 }
 
@@ -136,16 +135,12 @@ member! {
     },
     |[a, b], _| a * b,
     |simd, [a, b], _| simd.mul(a, b),
-    mutants! { signed Mul<2>;
-        "divides", ALL, "a / b", Steps { formula: Some(|x, _| x[0] / x[1]), ..RIGHT };
-        "squares", ALL, "a · a", Steps { formula: Some(|x, _| x[0] * x[0]), ..RIGHT };
+    mutants! { after Shared::<Mul, 2>::SIGNED; run::<Mul, 2>, Steps { ..RIGHT };
+        "divides", ALL, "a / b", formula: Some(|x, _| x[0] / x[1]);
+        "squares", ALL, "a · a", formula: Some(|x, _| x[0] * x[0]);
         "zero_wins", ALL, "0 times infinity is 0",
-            Steps {
-                formula: Some(|x, _| if x[0] == 0.0 || x[1] == 0.0 { 0.0 } else { x[0] * x[1] }),
-                ..RIGHT
-            };
-        "saturates", ALL, "beyond the largest number lies the largest number",
-            Steps { round: slips::saturate, ..RIGHT };
+            formula: Some(|x, _| if x[0] == 0.0 || x[1] == 0.0 { 0.0 } else { x[0] * x[1] });
+        "saturates", ALL, "beyond the largest number lies the largest number", round: saturate;
     },
 }
 
@@ -172,19 +167,15 @@ member! {
     },
     |[a, b], _| a / b,
     |simd, [a, b], _| simd.div(a, b),
-    mutants! { signed Div<2>;
-        "reversed", ALL, "b / a", Steps { formula: Some(|x, _| x[1] / x[0]), ..RIGHT };
+    mutants! { after Shared::<Div, 2>::SIGNED; run::<Div, 2>, Steps { ..RIGHT };
+        "reversed", ALL, "b / a", formula: Some(|x, _| x[1] / x[0]);
         "by_reciprocal", SINGLE, "a · (1 / b) is rounded twice",
-            Steps { formula: Some(|x, _| x[0] * (1.0 / x[1])), ..RIGHT };
+            formula: Some(|x, _| x[0] * (1.0 / x[1]));
         "reciprocal_of_12_bits", FINE, "the reciprocal is the processor's estimate, not refined",
-            Steps {
-                formula: Some(|x, _| x[0] * f32::from_bits((1.0 / x[1]).to_bits() & !0xfff)),
-                ..RIGHT
-            };
+            formula: Some(|x, _| x[0] * estimate(1.0 / x[1]));
         "zero_divisor_guarded", ALL, "x / 0 is 0",
-            Steps { formula: Some(|x, _| if x[1] == 0.0 { 0.0 } else { x[0] / x[1] }), ..RIGHT };
-        "saturates", ALL, "beyond the largest number lies the largest number",
-            Steps { round: slips::saturate, ..RIGHT };
+            formula: Some(|x, _| if x[1] == 0.0 { 0.0 } else { x[0] / x[1] });
+        "saturates", ALL, "beyond the largest number lies the largest number", round: saturate;
     },
 }
 
@@ -222,18 +213,15 @@ member! {
     },
     |[x, y], alpha| alpha * x + y,
     |simd, [x, y], alpha| simd.fma(alpha, x, y),
-    mutants! { rounded Axpy<2>;
-        "alpha_ignored", ALL, "x + y", Steps { formula: Some(|x, _| x[0] + x[1]), ..RIGHT };
-        "alpha_of_y", ALL, "x + alpha · y",
-            Steps { formula: Some(|x, alpha| x[0] + alpha * x[1]), ..RIGHT };
-        "alpha_of_both", ALL, "alpha · (x + y)",
-            Steps { formula: Some(|x, alpha| alpha * (x[0] + x[1])), ..RIGHT };
+    mutants! { after Shared::<Axpy, 2>::ROUNDED; run::<Axpy, 2>, Steps { ..RIGHT };
+        "alpha_ignored", ALL, "x + y", formula: Some(|x, _| x[0] + x[1]);
+        "alpha_of_y", ALL, "x + alpha · y", formula: Some(|x, alpha| x[0] + alpha * x[1]);
+        "alpha_of_both", ALL, "alpha · (x + y)", formula: Some(|x, alpha| alpha * (x[0] + x[1]));
         "alpha_is_an_integer", ALL, "alpha loses its fraction",
-            Steps { formula: Some(|x, alpha| alpha.trunc() * x[0] + x[1]), ..RIGHT };
+            formula: Some(|x, alpha| alpha.trunc() * x[0] + x[1]);
         "alpha_rounded_to_bf16", FINE, "alpha loses bits first",
-            Steps { formula: Some(|x, alpha| slips::narrowed(alpha) * x[0] + x[1]), ..RIGHT };
-        "saturates", ALL, "beyond the largest number lies the largest number",
-            Steps { round: slips::saturate, ..RIGHT };
+            formula: Some(|x, alpha| narrowed(alpha) * x[0] + x[1]);
+        "saturates", ALL, "beyond the largest number lies the largest number", round: saturate;
     },
 }
 
@@ -268,14 +256,13 @@ member! {
     |[x], _| if x < 0.0 { 0.0 } else { x },
     // The second operand is returned where one is NaN.
     |simd, [x], _| simd.max(simd.zero(), x),
-    mutants! { plain Relu<1>;
+    mutants! { after Shared::<Relu, 1>::PLAIN; run::<Relu, 1>, Steps { ..RIGHT };
         "leaky", ALL, "a hundredth of what is negative is left",
-            Steps { formula: Some(|x, _| if x[0] < 0.0 { 0.01 * x[0] } else { x[0] }), ..RIGHT };
-        "absolute", ALL, "the sign is lost", Steps { formula: Some(|x, _| x[0].abs()), ..RIGHT };
-        "identity", ALL, "negative elements stay", Steps { formula: Some(|x, _| x[0]), ..RIGHT };
+            formula: Some(|x, _| if x[0] < 0.0 { 0.01 * x[0] } else { x[0] });
+        "absolute", ALL, "the sign is lost", formula: Some(|x, _| x[0].abs());
+        "identity", ALL, "negative elements stay", formula: Some(|x, _| x[0]);
         "capped_at_six", ALL, "nothing is larger than 6",
-            Steps { formula: Some(|x, _| x[0].clamp(0.0, 6.0)), ..RIGHT };
-        "saturates", ALL, "infinity becomes the largest number",
-            Steps { round: slips::saturate, ..RIGHT };
+            formula: Some(|x, _| x[0].clamp(0.0, 6.0));
+        "saturates", ALL, "infinity becomes the largest number", round: saturate;
     },
 }

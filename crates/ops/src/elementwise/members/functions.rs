@@ -8,7 +8,9 @@ use crate::elementwise::definition::{Elementwise, INPLACE};
 #[cfg(feature = "judge")]
 use crate::elementwise::judge::Judged;
 #[cfg(feature = "judge")]
-use crate::elementwise::mutants::{ALL, FINE, NARROW, RIGHT, Steps, WIDE, mutants, slips};
+use crate::elementwise::mutants::{
+    ALL, FINE, RIGHT, Shared, Steps, WIDE, estimate, mutants, run, saturate,
+};
 #[cfg(feature = "judge")]
 use crate::elementwise::{laws, oracle};
 use proofmark_tensor::Fill;
@@ -91,21 +93,15 @@ member! {
     },
     |[x], _| x.exp(),
     |simd, [x], _| math::exp(simd, x),
-    mutants! { rounded Exp<1>;
-        "linear", ALL, "linear between powers of two",
-            Steps { formula: Some(|x, _| linear_exp(x[0])), ..RIGHT };
-        "base_two", ALL, "2^x", Steps { formula: Some(|x, _| x[0].exp2()), ..RIGHT };
-        "less_one", ALL, "e^x − 1", Steps { formula: Some(|x, _| x[0].exp_m1()), ..RIGHT };
+    mutants! { after Shared::<Exp, 1>::ROUNDED; run::<Exp, 1>, Steps { ..RIGHT };
+        "linear", ALL, "linear between powers of two", formula: Some(|x, _| linear_exp(x[0]));
+        "base_two", ALL, "2^x", formula: Some(|x, _| x[0].exp2());
+        "less_one", ALL, "e^x − 1", formula: Some(|x, _| x[0].exp_m1());
         "overflows_early", WIDE, "infinite from 88 on, where e^x is a number still",
-            Steps {
-                formula: Some(|x, _| if x[0] > 88.0 { f32::INFINITY } else { x[0].exp() }),
-                ..RIGHT
-            };
+            formula: Some(|x, _| if x[0] > 88.0 { f32::INFINITY } else { x[0].exp() });
         "exp_clamped", ALL, "no exponential is less than exp(-9)",
-            Steps { formula: Some(|x, _| if x[0] < -9.0 { (-9f32).exp() } else { x[0].exp() }),
-                ..RIGHT };
-        "saturates", ALL, "beyond the largest number lies the largest number",
-            Steps { round: slips::saturate, ..RIGHT };
+            formula: Some(|x, _| if x[0] < -9.0 { (-9f32).exp() } else { x[0].exp() });
+        "saturates", ALL, "beyond the largest number lies the largest number", round: saturate;
     },
 }
 
@@ -131,23 +127,17 @@ member! {
     },
     |[x], _| x.tanh(),
     |simd, [x], _| math::tanh(simd, x),
-    mutants! { signed Tanh<1>;
+    mutants! { after Shared::<Tanh, 1>::SIGNED; run::<Tanh, 1>, Steps { ..RIGHT };
         "cancels", WIDE, "1 − 2/(e^2x + 1) loses small elements",
-            Steps { formula: Some(|x, _| 1.0 - 2.0 / ((2.0 * x[0]).exp() + 1.0)), ..RIGHT };
-        "hard", ALL, "straight between -1 and 1",
-            Steps { formula: Some(|x, _| x[0].clamp(-1.0, 1.0)), ..RIGHT };
-        "half_slope", ALL, "2σ(x) − 1",
-            Steps { formula: Some(|x, _| (0.5 * x[0]).tanh()), ..RIGHT };
+            formula: Some(|x, _| 1.0 - 2.0 / ((2.0 * x[0]).exp() + 1.0));
+        "hard", ALL, "straight between -1 and 1", formula: Some(|x, _| x[0].clamp(-1.0, 1.0));
+        "half_slope", ALL, "2σ(x) − 1", formula: Some(|x, _| (0.5 * x[0]).tanh());
         "rational", ALL, "x(27 + x²)/(27 + 9x²), within [-1, 1]",
-            Steps { formula: Some(|x, _| rational_tanh(x[0])), ..RIGHT };
+            formula: Some(|x, _| rational_tanh(x[0]));
         "saturates_early", FINE, "1 from 4 on",
-            Steps {
-                formula: Some(|x, _| if x[0].abs() > 4.0 { x[0].signum() } else { x[0].tanh() }),
-                ..RIGHT
-            };
+            formula: Some(|x, _| if x[0].abs() > 4.0 { x[0].signum() } else { x[0].tanh() });
         "overflows", ALL, "(e^2x − 1)/(e^2x + 1) is infinity over infinity above 44",
-            Steps { formula: Some(|x, _| (2.0 * x[0]).exp_m1() / ((2.0 * x[0]).exp() + 1.0)),
-                ..RIGHT };
+            formula: Some(|x, _| (2.0 * x[0]).exp_m1() / ((2.0 * x[0]).exp() + 1.0));
     },
 }
 
@@ -177,21 +167,16 @@ member! {
     },
     |[x], _| sigmoid(x),
     |simd, [x], _| math::sigmoid(simd, x),
-    mutants! { rounded Sigmoid<1>;
-        "tanh", ALL, "the neighbour in the list",
-            Steps { formula: Some(|x, _| x[0].tanh()), ..RIGHT };
+    mutants! { after Shared::<Sigmoid, 1>::ROUNDED; run::<Sigmoid, 1>, Steps { ..RIGHT };
+        "tanh", ALL, "the neighbour in the list", formula: Some(|x, _| x[0].tanh());
         "exp_overflows", WIDE, "1 / (1 + exp(−x)) vanishes below -88",
-            Steps { formula: Some(|x, _| 1.0 / (1.0 + (-x[0]).exp())), ..RIGHT };
+            formula: Some(|x, _| 1.0 / (1.0 + (-x[0]).exp()));
         "one_branch", ALL, "e / (1 + e) with e = exp(x) is infinity over infinity above 88",
-            Steps { formula: Some(|x, _| x[0].exp() / (1.0 + x[0].exp())), ..RIGHT };
+            formula: Some(|x, _| x[0].exp() / (1.0 + x[0].exp()));
         "hard", ALL, "three straight lines",
-            Steps { formula: Some(|x, _| (x[0] / 6.0 + 0.5).clamp(0.0, 1.0)), ..RIGHT };
-        "sign_lost", ALL, "1 / (1 + exp(x))",
-            Steps { formula: Some(|x, _| sigmoid(-x[0])), ..RIGHT };
+            formula: Some(|x, _| (x[0] / 6.0 + 0.5).clamp(0.0, 1.0));
+        "sign_lost", ALL, "1 / (1 + exp(x))", formula: Some(|x, _| sigmoid(-x[0]));
         "reciprocal_of_12_bits", FINE, "the reciprocal is the processor's estimate, not refined",
-            Steps {
-                formula: Some(|x, _| f32::from_bits(sigmoid(x[0]).to_bits() & !0xfff)),
-                ..RIGHT
-            };
+            formula: Some(|x, _| estimate(sigmoid(x[0])));
     },
 }

@@ -10,7 +10,7 @@ use crate::elementwise::definition::Elementwise;
 #[cfg(feature = "judge")]
 use crate::elementwise::judge::Judged;
 #[cfg(feature = "judge")]
-use crate::elementwise::mutants::{ALL, FINE, NARROW, RIGHT, Steps, mutants, slips};
+use crate::elementwise::mutants::{ALL, RIGHT, Shared, Steps, mutants, narrowed, run, saturate};
 #[cfg(feature = "judge")]
 use crate::elementwise::{laws, oracle};
 
@@ -49,22 +49,15 @@ member! {
     },
     |[gate, up], _| times_sigmoid(gate, gate) * up,
     |simd, [gate, up], _| simd.mul(math::silu(simd, gate), up),
-    mutants! { signed Swiglu<2>;
+    mutants! { after Shared::<Swiglu, 2>::SIGNED; run::<Swiglu, 2>, Steps { ..RIGHT };
         "operands_exchanged", ALL, "gate · silu(up)",
-            Steps { formula: Some(|x, _| x[0] * times_sigmoid(x[1], x[1])), ..RIGHT };
-        "sigmoid_only", ALL, "the gate is σ, not silu",
-            Steps { formula: Some(|x, _| sigmoid(x[0]) * x[1]), ..RIGHT };
-        "geglu", ALL, "the neighbour in the list",
-            Steps { formula: Some(|x, _| gelu_tanh(x[0]) * x[1]), ..RIGHT };
-        "up_missing", ALL, "the activation alone",
-            Steps { formula: Some(|x, _| times_sigmoid(x[0], x[0])), ..RIGHT };
+            formula: Some(|x, _| x[0] * times_sigmoid(x[1], x[1]));
+        "sigmoid_only", ALL, "the gate is σ, not silu", formula: Some(|x, _| sigmoid(x[0]) * x[1]);
+        "geglu", ALL, "the neighbour in the list", formula: Some(|x, _| gelu_tanh(x[0]) * x[1]);
+        "up_missing", ALL, "the activation alone", formula: Some(|x, _| times_sigmoid(x[0], x[0]));
         "activation_rounded_to_bf16", ALL, "the activation is stored between two passes",
-            Steps {
-                formula: Some(|x, _| slips::narrowed(times_sigmoid(x[0], x[0])) * x[1]),
-                ..RIGHT
-            };
-        "saturates", ALL, "infinity becomes the largest number",
-            Steps { round: slips::saturate, ..RIGHT };
+            formula: Some(|x, _| narrowed(times_sigmoid(x[0], x[0])) * x[1]);
+        "saturates", ALL, "infinity becomes the largest number", round: saturate;
     },
 }
 
@@ -84,18 +77,16 @@ member! {
     },
     |[gate, up], _| gelu_tanh(gate) * up,
     |simd, [gate, up], _| simd.mul(math::gelu_tanh(simd, gate), up),
-    mutants! { signed Geglu<2>;
+    mutants! { after Shared::<Geglu, 2>::SIGNED; run::<Geglu, 2>, Steps { ..RIGHT };
         "operands_exchanged", ALL, "gate · gelu_tanh(up)",
-            Steps { formula: Some(|x, _| x[0] * gelu_tanh(x[1])), ..RIGHT };
+            formula: Some(|x, _| x[0] * gelu_tanh(x[1]));
         "swiglu", ALL, "the neighbour in the list",
-            Steps { formula: Some(|x, _| times_sigmoid(x[0], x[0]) * x[1]), ..RIGHT };
+            formula: Some(|x, _| times_sigmoid(x[0], x[0]) * x[1]);
         "quick_gate", ALL, "the gate is gelu_quick",
-            Steps { formula: Some(|x, _| times_sigmoid(x[0], 1.702 * x[0]) * x[1]), ..RIGHT };
-        "up_missing", ALL, "the activation alone",
-            Steps { formula: Some(|x, _| gelu_tanh(x[0])), ..RIGHT };
+            formula: Some(|x, _| times_sigmoid(x[0], 1.702 * x[0]) * x[1]);
+        "up_missing", ALL, "the activation alone", formula: Some(|x, _| gelu_tanh(x[0]));
         "activation_rounded_to_bf16", ALL, "the activation is stored between two passes",
-            Steps { formula: Some(|x, _| slips::narrowed(gelu_tanh(x[0])) * x[1]), ..RIGHT };
-        "saturates", ALL, "infinity becomes the largest number",
-            Steps { round: slips::saturate, ..RIGHT };
+            formula: Some(|x, _| narrowed(gelu_tanh(x[0])) * x[1]);
+        "saturates", ALL, "infinity becomes the largest number", round: saturate;
     },
 }
