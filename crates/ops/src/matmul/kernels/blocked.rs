@@ -2,7 +2,7 @@
 //! the right operand packed, others with both.
 
 use super::super::definition::{Shape, output_dtype};
-use super::portion::{self, Part, Portion, typed};
+use super::portion::{self, Part, Portion, typed_pair};
 use crate::blocks::gemm::{
     Blocking, Columns, Gemm, Keeps, PackRight, PackedRight, Packing, Right, SKINNY_ROWS, Skinny,
     Streamed, Unpacked, skinny_scratch,
@@ -70,10 +70,10 @@ pub(super) fn prepared_bytes(case: &Case, isa: Isa) -> usize {
 
 /// Packs the right operand, which every batch shares, into `prepared`.
 pub(super) fn prepare(call: &Call<'_>, prepared: &mut [u8]) -> Result<(), KernelError> {
-    typed!(call.case, pack(call, prepared))
+    typed_pair!(call.case, pack(call, prepared))
 }
 
-#[expect(clippy::extra_unused_type_parameters, reason = "`typed!` names the result's type too")]
+#[expect(clippy::extra_unused_type_parameters, reason = "`typed_pair!` names both types")]
 fn pack<T: Stored, U>(call: &Call<'_>, prepared: &mut [u8]) -> Result<(), KernelError> {
     let shape = Shape::of(call.case);
     let rows = portion::weight::<T>(call)?;
@@ -88,7 +88,7 @@ pub(super) fn run(call: &mut Call<'_>, threads: usize, source: Source) -> Result
     if is_streamed(call.case, source) {
         return streamed(call, threads);
     }
-    typed!(call.case, product(call, threads, source))
+    typed_pair!(call.case, product(call, threads, source))
 }
 
 /// Rows and columns that are not split among threads.

@@ -9,7 +9,7 @@ use proofmark_tensor::{Rows, RowsMut, split};
 use std::ops::Range;
 
 /// Calls `$function::<T, U>` with the types of the inputs and of the output of `$case`.
-macro_rules! typed {
+macro_rules! typed_pair {
     ($case:expr, $function:ident($($argument:expr),*)) => {{
         use proofmark_terms::DType;
         use proofmark_tensor::{bf16, f16};
@@ -22,7 +22,7 @@ macro_rules! typed {
         }
     }};
 }
-pub(super) use typed;
+pub(super) use typed_pair;
 
 /// The part of the batches, rows and columns that falls to one thread.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -5,7 +5,7 @@
 //! One accumulator, so the latency of one addition is the limit.
 
 use super::super::definition::Shape;
-use super::portion::{epilogue, typed};
+use super::portion::{epilogue, typed_pair};
 use crate::blocks::stored::Stored;
 use proofmark_contract::{Call, Kernel, KernelError, Unsupported};
 use proofmark_simd::Scalar as OneLane;
@@ -33,7 +33,7 @@ impl Kernel for Scalar {
     }
 
     fn run(&self, call: &mut Call<'_>) -> Result<(), KernelError> {
-        typed!(call.case, product(call))
+        typed_pair!(call.case, product(call))
     }
 }
 
