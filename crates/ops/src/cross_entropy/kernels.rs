@@ -15,7 +15,7 @@ use crate::blocks::stored::Stored;
 use crate::tuning;
 use proofmark_contract::{Call, KernelError};
 use proofmark_simd::{Body, Simd, dispatch};
-use proofmark_tensor::{Rows, RowsMut, split};
+use proofmark_tensor::{Rows, RowsMut};
 use proofmark_terms::Case;
 use std::ops::Range;
 
@@ -83,15 +83,10 @@ fn run<T: Stored>(call: &mut Call<'_>, way: Way) -> Result<(), KernelError> {
     match way {
         Way::Scalar => losses_of.one_by_one(view),
         Way::Vectors(threads) => {
-            // SAFETY: `view` is not used again while the handle is.
-            let shared = unsafe { view.share() };
             let grain = tuning::grain(&call.case.op, GRAIN).div_ceil(problem.length.max(1));
             let parts = threads.min(problem.rows.div_ceil(grain)).max(1);
             let isa = call.isa;
-            call.pool.run(parts, &|index| {
-                let range = split(problem.rows, parts, index, 1);
-                // SAFETY: the ranges of different indices do not meet.
-                let losses = unsafe { shared.range_mut(range.clone()) };
+            call.pool.for_rows(parts, view, 1, |range, losses| {
                 dispatch(isa, RangeOfRows { of: losses_of, range, losses });
             });
         }

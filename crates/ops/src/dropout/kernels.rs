@@ -13,7 +13,7 @@ use crate::blocks::stored::Stored;
 use crate::tuning;
 use proofmark_contract::{Call, KernelError};
 use proofmark_simd::{Body, Simd, dispatch};
-use proofmark_tensor::{Rows, RowsMut, philox4x32, split};
+use proofmark_tensor::{Rows, RowsMut, philox4x32};
 
 /// Words of the buffer: the square of the widest vector.
 const WORDS: usize = 256;
@@ -75,12 +75,7 @@ fn in_vectors<T: Stored>(call: &mut Call<'_>, threads: usize) -> Result<(), Kern
     let (total, isa) = (x.rows(), call.isa);
     let grain = tuning::grain(&call.case.op, GRAIN).div_ceil(x.cols().max(1));
     let parts = threads.min(total.div_ceil(grain)).max(1);
-    // SAFETY: `y` is not used again while the handle is.
-    let shared = unsafe { y.share() };
-    call.pool.run(parts, &|index| {
-        let range = split(total, parts, index, grain);
-        // SAFETY: the ranges of different indices do not meet.
-        let mut y = unsafe { shared.range_mut(range.clone()) };
+    call.pool.for_rows(parts, y, grain, |range, mut y| {
         let (x, start) = (x.range(range.clone()), range.start);
         if is_flat {
             let x = x.as_slice().expect("x has no gaps");

@@ -13,7 +13,7 @@ use crate::blocks::stored::Stored;
 use crate::tuning;
 use proofmark_contract::{Call, KernelError};
 use proofmark_simd::{Body, Simd, dispatch};
-use proofmark_tensor::{Rows, RowsMut, split};
+use proofmark_tensor::{Rows, RowsMut};
 use proofmark_terms::Case;
 use std::ops::Range;
 
@@ -81,14 +81,9 @@ fn pieces<T: Stored>(call: &mut Call<'_>, threads: usize) -> Result<(), KernelEr
     let count = count(x.rows(), x.cols());
     let sums = elements_mut::<f32>(call.workspace, count, "the workspace")?;
     let view = RowsMut::from_slice(&mut *sums, count, 1);
-    // SAFETY: `view` is not used again while the handle is.
-    let shared = unsafe { view.share() };
     let grain = tuning::grain(&call.case.op, GRAIN).div_ceil(x.cols().clamp(1, PIECE));
     let (isa, parts) = (call.isa, threads.min(count.div_ceil(grain)).max(1));
-    call.pool.run(parts, &|index| {
-        let range = split(count, parts, index, grain);
-        // SAFETY: the ranges of different indices do not meet.
-        let sums = unsafe { shared.range_mut(range.clone()) };
+    call.pool.for_rows(parts, view, grain, |range, sums| {
         dispatch(isa, Sums { x, target, range, sums });
     });
     let sum: f64 = sums.iter().map(|&sum| f64::from(sum)).sum();

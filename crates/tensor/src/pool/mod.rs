@@ -1,5 +1,6 @@
 //! A fork-join pool for kernels: helpers spin shortly for the next region, then sleep.
 
+use crate::RowsMut;
 use rustix::thread::futex::{Flags, wait, wake};
 use std::any::Any;
 use std::cell::{Cell, UnsafeCell};
@@ -154,6 +155,45 @@ impl Pool {
             }
             _ => (0..threads).for_each(task),
         }
+    }
+
+    /// Splits rows among `threads` threads on multiples of `grain`, as [`split`] does, and calls
+    /// `task` with the numbers of each thread's rows and the rows themselves.
+    ///
+    /// # Panics
+    /// As [`Pool::run`], and if `grain` is 0.
+    #[inline]
+    pub fn for_rows<T: Send>(
+        &self,
+        threads: usize,
+        rows: RowsMut<'_, T>,
+        grain: usize,
+        task: impl Fn(Range<usize>, RowsMut<'_, T>) + Sync,
+    ) {
+        let total = rows.rows();
+        // SAFETY: the view is this call's own, and is not used again but through the handle.
+        let shared = unsafe { rows.share() };
+        self.run(threads, &|index| {
+            let range = split(total, threads, index, grain);
+            // SAFETY: each index is run once, and the parts of a split do not meet.
+            task(range.clone(), unsafe { shared.range_mut(range) });
+        });
+    }
+
+    /// Runs `task` on as many threads as there are rows, each with its index and the row of that
+    /// number: memory of its own.
+    ///
+    /// # Panics
+    /// As [`Pool::run`].
+    #[inline]
+    pub fn with_rows<T: Send>(&self, rows: RowsMut<'_, T>, task: impl Fn(usize, &mut [T]) + Sync) {
+        let threads = rows.rows();
+        // SAFETY: the view is this call's own, and is not used again but through the handle.
+        let shared = unsafe { rows.share() };
+        self.run(threads, &|index| {
+            // SAFETY: each index is run once and takes the row of its own number.
+            task(index, unsafe { shared.range_mut(index..index + 1) }.row_mut(0));
+        });
     }
 }
 

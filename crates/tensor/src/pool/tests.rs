@@ -140,3 +140,22 @@ fn parts_cover_the_range_in_order_on_grains() {
         }
     }
 }
+
+#[test]
+fn rows_are_shared_out_each_to_one_thread() {
+    let pool = Pool::new(3);
+    for (rows, threads, grain) in [(7, 3, 1), (7, 3, 2), (2, 3, 1), (0, 2, 1), (5, 1, 4)] {
+        let mut values = vec![0; rows * 2];
+        pool.for_rows(threads, RowsMut::from_slice(&mut values, rows, 2), grain, |at, mut own| {
+            assert_eq!(at.len(), own.rows());
+            for (i, row) in at.enumerate() {
+                own.row_mut(i).iter_mut().for_each(|value| *value += 1 + row);
+            }
+        });
+        let want: Vec<usize> = (0..rows).flat_map(|row| [1 + row; 2]).collect();
+        assert_eq!(values, want, "{rows} rows, {threads} threads, {grain}");
+        pool.with_rows(RowsMut::from_slice(&mut values, rows, 2), |index, own| own.fill(index));
+        let want: Vec<usize> = (0..rows).flat_map(|row| [row; 2]).collect();
+        assert_eq!(values, want, "{rows} rows");
+    }
+}

@@ -141,7 +141,8 @@ fn in_tiles<T: Weight>(call: &mut Call<'_>, threads: usize) -> Result<bool, Kern
     // SAFETY: the view is used again only when the region of its handle has ended.
     let shared = unsafe { RowsMut::from_slice(&mut *tiles, count, each).share() };
     let is_finite = AtomicBool::new(true);
-    each_task(pool, threads, count, &|_, at| {
+    let nothing = RowsMut::<u8>::from_slice(&mut [], threads, 0);
+    each_task(pool, nothing, count, |_, at| {
         let (head, keys) = packed.keys(at);
         let first = head * problem.keys;
         let rows = first + keys.start..first + keys.end;
@@ -158,13 +159,9 @@ fn in_tiles<T: Weight>(call: &mut Call<'_>, threads: usize) -> Result<bool, Kern
     let tiles = Rows::from_slice(tiles, count, each);
     let scratch = amx_pass::scratch_bytes(problem);
     let own = elements_mut::<u8>(own, threads * scratch, "scratch")?;
-    // SAFETY: the view is not used again; it lives until the pool's region has ended.
-    let own = unsafe { RowsMut::from_slice(own, threads, scratch).share() };
+    let own = RowsMut::from_slice(own, threads, scratch);
     let tasks = packed.heads * blocks(problem);
-    each_task(pool, threads, tasks, &|thread, index| {
-        // SAFETY: each thread takes the one row of its number.
-        let mut own = unsafe { own.range_mut(thread..thread + 1) };
-        let scratch = own.row_mut(0);
+    each_task(pool, own, tasks, |scratch, index| {
         dispatch(isa, Strips { operands: &operands, packed: &packed, tiles, index, scratch });
     });
     Ok(true)

@@ -95,19 +95,14 @@ fn run<T: Stored>(call: &mut Call<'_>) -> Result<(), KernelError> {
     let floats = elements_mut::<f32>(workspace, own + tasks * each, "workspace")?;
     let (own, states) = floats.split_at_mut(own);
     let own = RowsMut::from_slice(own, threads, reads(problem));
-    // SAFETY: neither view is used again while its handle is, but for the states after the
-    // region has ended.
-    let own = unsafe { own.share() };
-    // SAFETY: as above.
+    // SAFETY: the view is used again only when the region of its handle has ended.
     let shared = unsafe { RowsMut::from_slice(&mut *states, tasks, each).share() };
-    each_task(pool, threads, tasks, &|thread, task| {
-        // SAFETY: each thread takes the one row of its number.
-        let mut own = unsafe { own.range_mut(thread..thread + 1) };
+    each_task(pool, own, tasks, |own, task| {
         // SAFETY: each task is taken once and takes the one row of its number.
         let mut state = unsafe { shared.range_mut(task..task + 1) };
         let (head, keys) = (task / chunks, keys(&operands.problem, task % chunks));
         let state = State::of(&operands.problem, state.row_mut(0));
-        dispatch(isa, Part { operands: &operands, head, keys, own: own.row_mut(0), state });
+        dispatch(isa, Part { operands: &operands, head, keys, own, state });
     });
     for (head, states) in states.chunks_exact_mut(chunks * each).enumerate() {
         dispatch(isa, Merge { operands: &operands, head, states });

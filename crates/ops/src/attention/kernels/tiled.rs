@@ -124,32 +124,28 @@ fn share_out<T: Stored>(call: &mut Call<'_>, threads: usize) -> Result<(), Kerne
     let tasks = tasks(&operands.problem);
     let workspace = elements_mut::<f32>(workspace, threads * each, "workspace")?;
     let workspace = RowsMut::from_slice(workspace, threads, each);
-    // SAFETY: the view is not used again; it lives until the pool's region has ended.
-    let workspace = unsafe { workspace.share() };
-    each_task(pool, threads, tasks, &|thread, index| {
-        // SAFETY: each thread takes the one row of its number.
-        let mut own = unsafe { workspace.range_mut(thread..thread + 1) };
-        dispatch(isa, Task { operands: &operands, index, scratch: own.row_mut(0) });
+    each_task(pool, workspace, tasks, |scratch, index| {
+        dispatch(isa, Task { operands: &operands, index, scratch });
     });
     Ok(())
 }
 
-/// Calls `work` with the number of a thread and each task, the last first: the last queries see the
-/// most keys, so the tasks that remain at the end are short.
-pub(super) fn each_task(
+/// Calls `work` with each task, the last first: the last queries see the most keys, so the tasks
+/// that remain at the end are short. A row of `own` is the memory of a thread.
+pub(super) fn each_task<T: Send>(
     pool: &Pool,
-    threads: usize,
+    mut own: RowsMut<'_, T>,
     tasks: usize,
-    work: &(dyn Fn(usize, usize) + Sync),
+    work: impl Fn(&mut [T], usize) + Sync,
 ) {
-    let next = AtomicUsize::new(0);
-    pool.run(threads.min(tasks).max(1), &|thread| {
+    let (next, threads) = (AtomicUsize::new(0), own.rows().min(tasks.max(1)));
+    pool.with_rows(own.range(0..threads), |_, own| {
         loop {
             let taken = next.fetch_add(1, Ordering::Relaxed);
             if taken >= tasks {
                 return;
             }
-            work(thread, tasks - 1 - taken);
+            work(own, tasks - 1 - taken);
         }
     });
 }

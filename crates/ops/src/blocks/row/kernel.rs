@@ -131,14 +131,9 @@ impl<R: RowOp> RowKernel<R> {
             }
             _ => 1,
         };
-        let scratch = scratch_rows(call.workspace, parts, self.stride(call.case))?;
-        // SAFETY: the view is not used again while the handle is.
-        let scratch = unsafe { scratch.share() };
+        let mut scratch = scratch_rows(call.workspace, parts, self.stride(call.case))?;
         let (case, inputs, isa, way) = (call.case, call.inputs, call.isa, self.way);
-        let run = |index: usize| {
-            // SAFETY: each index is run once and takes the row of its own number.
-            let mut scratch = unsafe { scratch.range_mut(index..index + 1) };
-            let scratch = scratch.row_mut(0);
+        let run = |index: usize, scratch: &mut [f32]| {
             let part = Part { case, scratch, inputs, outputs, index, parts, taken: 0 };
             match way {
                 Way::Scalar => R::scalar::<T>(part),
@@ -146,11 +141,11 @@ impl<R: RowOp> RowKernel<R> {
             }
         };
         if parts == 1 {
-            return run(0);
+            return run(0, scratch.row_mut(0));
         }
         let failed = Mutex::new(None);
-        call.pool.run(parts, &|index| {
-            if let Err(error) = run(index) {
+        call.pool.with_rows(scratch, |index, scratch| {
+            if let Err(error) = run(index, scratch) {
                 failed.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(error);
             }
         });

@@ -8,7 +8,7 @@ use crate::blocks::made::Made;
 use crate::blocks::stored::Stored;
 use crate::tuning;
 use proofmark_contract::{Call, KernelError};
-use proofmark_tensor::{Rows, RowsMut, split};
+use proofmark_tensor::{Rows, RowsMut};
 
 /// Elements that keep a thread busy for longer than the pool's hand-over takes (1.2 µs on the
 /// machine that chose the pool).
@@ -31,17 +31,10 @@ impl Way for Threads {
             }
             _ => (x, y.reborrow()),
         };
-        // SAFETY: `y` is not used again while the handle is.
-        let shared = unsafe { y.share() };
         let isa = call.isa;
         let grain = tuning::grain(&call.case.op, GRAIN).div_ceil(x.cols().max(1));
         let parts = call.threads.min(x.rows().div_ceil(grain)).max(1);
-        call.pool.run(parts, &|index| {
-            let range = split(x.rows(), parts, index, grain);
-            // SAFETY: the ranges of different indices do not meet.
-            let own = unsafe { shared.range_mut(range.clone()) };
-            simd::rows(isa, x.range(range), own);
-        });
+        call.pool.for_rows(parts, y, grain, |range, own| simd::rows(isa, x.range(range), own));
         Ok(())
     }
 }

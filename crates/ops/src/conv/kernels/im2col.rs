@@ -73,10 +73,10 @@ pub(super) fn run(call: &mut Call<'_>, threads: usize) -> Result<(), KernelError
     let floats = elements_mut::<f32>(call.workspace, count, "workspace")?;
     let (copied, rest) = floats.split_at_mut(copied);
     let (packed, rest) = rest.split_at_mut(packed);
-    let lines = RowsMut::from_slice(rest, threads, lines);
+    let mut lines = RowsMut::from_slice(rest, threads, lines);
     let output = RowsMut::from_slice(output, of.batches * of.outputs, of.result_area());
-    // SAFETY: neither view is used again while the handles are.
-    let (lines, output) = unsafe { (lines.share(), output.share()) };
+    // SAFETY: the view is not used again while the handle is.
+    let output = unsafe { output.share() };
     let (terms, outputs) = (of.terms(), of.group_outputs());
     for at in 0..of.batches * of.groups {
         let (image, group) = (at / of.groups, at % of.groups);
@@ -94,13 +94,10 @@ pub(super) fn run(call: &mut Call<'_>, threads: usize) -> Result<(), KernelError
         for results in Columns::blocks(isa, terms, of.result_area()) {
             let columns = Columns::of(isa, terms, results.len());
             let packing = Packing::new(columns, packed);
-            pool.run(threads, &|index| {
+            pool.with_rows(lines.reborrow(), |index, line| {
                 let own = split(terms, threads, index, TERMS);
-                // SAFETY: each index takes the one row of its number, and terms of its own.
-                unsafe {
-                    let mut lines = lines.range_mut(index..index + 1);
-                    from.pack(&results, own, lines.row_mut(0), &packing);
-                }
+                // SAFETY: each index has terms of its own.
+                unsafe { from.pack(&results, own, line, &packing) };
             });
             let right = &*packed;
             pool.run(threads, &|index| {

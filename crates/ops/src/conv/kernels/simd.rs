@@ -140,12 +140,7 @@ pub(super) fn copy(
         of.channels,
         planes.channel(),
     );
-    // SAFETY: the view is not used again while the handle is.
-    let shared = unsafe { rows.share() };
-    pool.run(threads, &|index| {
-        let own = split(of.channels, threads, index, 1);
-        // SAFETY: the ranges of different indices do not meet.
-        let mut to = unsafe { shared.range_mut(own.clone()) };
+    pool.for_rows(threads, rows, 1, |own, mut to| {
         for (at, channel) in own.enumerate() {
             planes.fill(&image[channel * of.area()..][..of.area()], to.row_mut(at));
         }

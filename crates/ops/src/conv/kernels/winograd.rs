@@ -101,16 +101,14 @@ pub(super) fn run(call: &mut Call<'_>, threads: usize) -> Result<(), KernelError
     turn_weights((call.pool, threads), isa, of, weights, turned);
     let block = Block { of, isa, planes, row, offsets, turned, weights, bias };
     let output = RowsMut::from_slice(output, of.batches * of.outputs, of.result_area());
-    let own = RowsMut::from_slice(own, threads, each);
-    // SAFETY: neither view is used again while the handles are.
-    let (output, own) = unsafe { (output.share(), own.share()) };
+    let mut own = RowsMut::from_slice(own, threads, each);
+    // SAFETY: the view is not used again while the handle is.
+    let output = unsafe { output.share() };
     for image in 0..of.batches {
         let given = &x[image * of.channels * of.area()..][..of.channels * of.area()];
         copy(call.pool, of, planes, given, copied, threads);
         let (planes, copied) = (block.planes, &*copied);
-        call.pool.run(threads, &|index| {
-            // SAFETY: each index takes the one row of its number.
-            let mut own = unsafe { own.range_mut(index..index + 1) };
+        call.pool.with_rows(own.reborrow(), |index, own| {
             // Rows of squares are whole, so that the results of threads are blocks of their own.
             let rows = split(planes.results[0], threads, index, 1);
             if rows.is_empty() {
@@ -124,7 +122,7 @@ pub(super) fn run(call: &mut Call<'_>, threads: usize) -> Result<(), KernelError
             let end = (rows.end - 1) * planes.pitch() + planes.results[1];
             for start in (rows.start * planes.pitch()..end).step_by(most) {
                 let squares = start..end.min(start + most);
-                block.compute(given, copied, squares, rows.start * 2, own.row_mut(0), &mut output);
+                block.compute(given, copied, squares, rows.start * 2, own, &mut output);
             }
         });
     }

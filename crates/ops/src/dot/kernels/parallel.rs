@@ -10,7 +10,7 @@ use crate::blocks::scratch::elements_mut;
 use crate::blocks::stored::Stored;
 use crate::dot::definition::Problem;
 use proofmark_contract::{Call, KernelError};
-use proofmark_tensor::{RowsMut, split};
+use proofmark_tensor::RowsMut;
 use proofmark_terms::Case;
 
 /// Terms that keep a thread busy for longer than the pool's hand-over takes (1.2 µs), if they come
@@ -41,14 +41,9 @@ fn run<T: Stored>(call: &mut Call<'_>) -> Result<(), KernelError> {
     let (count, in_row) = (count(call.case), pieces(length));
     let sums = elements_mut::<f32>(call.workspace, count, "the workspace")?;
     let view = RowsMut::from_slice(&mut *sums, count, 1);
-    // SAFETY: `view` is not used again while the handle is.
-    let shared = unsafe { view.share() };
     let grain = PIECE.div_ceil(length.clamp(1, PIECE));
     let parts = call.threads.min(count.div_ceil(grain)).max(1);
-    call.pool.run(parts, &|index| {
-        let range = split(count, parts, index, grain);
-        // SAFETY: the ranges of different indices do not meet.
-        let mut own = unsafe { shared.range_mut(range.clone()) };
+    call.pool.for_rows(parts, view, grain, |range, mut own| {
         for (k, piece) in range.enumerate() {
             let (row, start) = (piece / in_row, piece % in_row * PIECE);
             let end = length.min(start + PIECE);

@@ -111,15 +111,13 @@ pub(super) fn run<T: Stored, U: Stored>(
         return Err(KernelError::TooSmall { what: "workspace", got, need });
     };
     let workspace = RowsMut::from_slice(workspace, threads, each);
-    // SAFETY: neither view is used again; both live until the pool's region has ended.
-    let (workspace, output) = unsafe { (workspace.share(), output.share()) };
-    call.pool.run(threads, &|index| {
+    // SAFETY: the view is not used again; it lives until the pool's region has ended.
+    let output = unsafe { output.share() };
+    call.pool.with_rows(workspace, |index, scratch| {
         let Part { batches, rows, columns } = Part::of(shape, tile, threads, index);
         if rows.is_empty() || columns.is_empty() {
             return;
         }
-        // SAFETY: each index takes the one row of its number.
-        let mut own = unsafe { workspace.range_mut(index..index + 1) };
         for batch in batches {
             let first = batch * m + rows.start;
             let own_rows = first..first + rows.len();
@@ -131,7 +129,7 @@ pub(super) fn run<T: Stored, U: Stored>(
                 first_column: columns.start,
                 output: block,
                 epilogue,
-                scratch: own.row_mut(0),
+                scratch: &mut *scratch,
             });
         }
     });

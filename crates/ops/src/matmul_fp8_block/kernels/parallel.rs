@@ -20,17 +20,15 @@ pub(super) fn share_out<C: Stored>(
     output: &mut RowsMut<'_, C>,
 ) {
     let (threads, m) = (scratch.rows(), output.rows());
-    // SAFETY: neither view is used again while the handles are.
-    let (scratch, output) = unsafe { (scratch.share(), output.share()) };
-    pool.run(threads, &|index| {
+    // SAFETY: the view is not used again while the handle is.
+    let output = unsafe { output.share() };
+    pool.with_rows(scratch.reborrow(), |index, own| {
         let columns = split(output.cols(), threads, index, PANEL);
         if columns.is_empty() || m == 0 {
             return;
         }
-        // SAFETY: each index takes the one row of its number, and columns that do not meet.
-        let (mut own, block) = unsafe {
-            (scratch.range_mut(index..index + 1), output.block_mut(0..m, columns.clone()))
-        };
-        idea.multiply(job, columns, block, own.row_mut(0));
+        // SAFETY: the columns of different indices do not meet.
+        let block = unsafe { output.block_mut(0..m, columns.clone()) };
+        idea.multiply(job, columns, block, own);
     });
 }

@@ -91,19 +91,15 @@ impl Kernel for Amx {
             need,
         })?;
         let workspace = RowsMut::from_slice(workspace, threads, each);
-        // SAFETY: the view is not used again while the handle is.
-        let workspace = unsafe { workspace.share() };
-        call.pool.run(threads, &|index| {
+        call.pool.with_rows(workspace, |index, scratch| {
             let columns = split(n, threads, index, PANEL);
             if columns.is_empty() || m == 0 {
                 return;
             }
             let first_column = columns.start;
-            // SAFETY: each index takes the one row of its number; columns do not meet.
-            let (mut own, sums) =
-                unsafe { (workspace.range_mut(index..index + 1), operands.block(0..m, columns)) };
-            let (left, scratch) = (operands.left, own.row_mut(0));
-            TileProducts { left, right, first_column, sums, scratch }.run();
+            // SAFETY: the columns of different indices do not meet.
+            let sums = unsafe { operands.block(0..m, columns) };
+            TileProducts { left: operands.left, right, first_column, sums, scratch }.run();
         });
         Ok(())
     }

@@ -47,12 +47,7 @@ fn back<T: Stored, C: Stored>(call: &mut Call<'_>) -> Result<(), KernelError> {
     let coded = Coded::<C>::of(call)?;
     let (isa, parts) = (call.isa, threads(call, &coded.plan));
     let y = call.outputs[0].rows_mut::<T>()?;
-    // SAFETY: `y` is not used again while the handle is.
-    let shared = unsafe { y.share() };
-    call.pool.run(parts, &|index| {
-        let range = split(coded.codes.rows(), parts, index, 1);
-        // SAFETY: the ranges of different indices do not meet.
-        let y = unsafe { shared.range_mut(range.clone()) };
+    call.pool.for_rows(parts, y, 1, |range, y| {
         let coded = Coded { first: range.start, codes: coded.codes.range(range), ..coded };
         dispatch(isa, Dequantise::<T, C> { coded, y });
     });
@@ -84,14 +79,10 @@ fn whole<T: Stored, C: Stored>(call: &mut Call<'_>) -> Result<(), KernelError> {
         let x = call.inputs[0].rows::<T>()?;
         let ranges = elements_mut::<f32>(call.workspace, parts * LINE, "workspace")?;
         let mut ranges = RowsMut::from_slice(ranges, parts, LINE);
-        // SAFETY: the view is read again only after the region has ended.
-        let own = unsafe { ranges.share() };
-        pool.run(parts, &|index| {
+        pool.with_rows(ranges.reborrow(), |index, own| {
             let rows = x.range(split(plan.rows, parts, index, 1));
             let range = dispatch(isa, Ranges { plan, x: rows });
-            // SAFETY: each index takes the one row of its number.
-            let mut own = unsafe { own.range_mut(index..index + 1) };
-            own.row_mut(0)[..2].copy_from_slice(&[range.low, range.high]);
+            own[..2].copy_from_slice(&[range.low, range.high]);
         });
         let mut range = Range::EMPTY;
         for part in 0..parts {

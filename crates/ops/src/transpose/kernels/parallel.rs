@@ -9,7 +9,6 @@ use crate::blocks::stored::Stored;
 use crate::transpose::definition::Problem;
 use crate::tuning;
 use proofmark_contract::{Call, KernelError};
-use proofmark_tensor::split;
 
 /// Elements that keep a thread busy for longer than the pool's hand-over takes (1.2 µs on the
 /// machine that chose the pool).
@@ -28,15 +27,10 @@ fn run<T: Stored>(call: &mut Call<'_>) -> Result<(), KernelError> {
     let problem = Problem::of(call.case);
     let (x, y) = (call.inputs[0].rows::<T>()?, call.outputs[0].rows_mut::<T>()?);
     let (rows, isa) = (y.rows(), call.isa);
-    // SAFETY: `y` is not used again while the handle is.
-    let shared = unsafe { y.share() };
     let grain =
         tuning::grain(&call.case.op, GRAIN).div_ceil(problem.m.max(1)).next_multiple_of(LINE);
     let parts = call.threads.min(rows.div_ceil(grain)).max(1);
-    call.pool.run(parts, &|index| {
-        let range = split(rows, parts, index, grain);
-        // SAFETY: the ranges of different indices do not meet.
-        let own = unsafe { shared.range_mut(range.clone()) };
+    call.pool.for_rows(parts, y, grain, |range, own| {
         simd::rows(isa, &problem, x, own, range.start);
     });
     Ok(())
