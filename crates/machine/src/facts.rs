@@ -36,11 +36,11 @@ pub(crate) fn cpus() -> Vec<usize> {
     }
 }
 
-/// Bytes of one core's second cache; 2 MiB where the machine does not say.
+/// Bytes of one core's second cache; the usual ones where the machine does not say.
 pub fn second_cache_bytes() -> u64 {
     let caches = processor::caches();
     let second = caches.iter().find(|cache| cache.level == 2 && cache.kind != "instruction");
-    second.map_or(2 << 20, |cache| cache.bytes)
+    second.map_or(proofmark_simd::USUAL_L2_BYTES as u64, |cache| cache.bytes)
 }
 
 /// The frequency governor of the first processor, if the kernel shows one.

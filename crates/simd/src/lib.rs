@@ -30,6 +30,7 @@
 mod byte_tests;
 mod dispatch;
 mod isa;
+mod l2;
 #[cfg(test)]
 mod memory_tests;
 mod scalar;
@@ -56,6 +57,7 @@ pub use x86::{cache, state, tile};
 
 pub use dispatch::{dispatch, dispatch_byte_dot};
 pub use isa::{available, detect, has_byte_dot};
+pub use l2::{USUAL_L2_BYTES, l2_bytes};
 pub use scalar::Scalar;
 pub use vector::{Body, Simd};
 #[cfg(target_arch = "x86_64")]

@@ -8,13 +8,10 @@
 
 use crate::blocks::row::cut;
 use crate::blocks::stored::Stored;
-use proofmark_simd::{Body, Simd};
+use proofmark_simd::{Body, Simd, l2_bytes};
 use proofmark_tensor::{Rows, RowsMut};
 use proofmark_terms::Isa;
 use std::ops::Range;
-
-/// Bytes of an operand that pass the rows of the other one before these change.
-const BLOCK_BYTES: usize = 1 << 20;
 
 /// Scales of blocks of `height` rows by some terms.
 #[derive(Clone, Copy, Debug)]
@@ -179,10 +176,10 @@ impl<A: Stored, B: Stored, C: Stored, const FOLDED: bool> ScaledProducts<'_, A, 
     }
 }
 
-/// Rows of so many elements that pass the others: whole tiles.
-const fn block<T>(terms: usize, tile: usize) -> usize {
+/// Rows of so many elements that pass the others before these change: half of L2 in whole tiles.
+fn block<T>(terms: usize, tile: usize) -> usize {
     let row_bytes = if terms == 0 { 1 } else { terms * size_of::<T>() };
-    let rows = (BLOCK_BYTES / row_bytes).next_multiple_of(tile);
+    let rows = (l2_bytes() / 2 / row_bytes).next_multiple_of(tile);
     if rows < tile { tile } else { rows }
 }
 

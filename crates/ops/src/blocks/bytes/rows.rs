@@ -6,12 +6,9 @@
 
 use super::Sums;
 use crate::blocks::row::cut;
-use proofmark_simd::{Body, Simd};
+use proofmark_simd::{Body, Simd, l2_bytes};
 use proofmark_tensor::Rows;
 use proofmark_terms::Isa;
-
-/// Bytes of the left operand that pass the rows of the right one before these change.
-const BLOCK_BYTES: usize = 1 << 20;
 
 /// One product on one thread. With `BYTE_DOT` it uses the byte instruction, whose left factor is
 /// unsigned: 128 is added to each left byte, and 128 times the sum of the right row is subtracted
@@ -45,7 +42,8 @@ impl<const BYTE_DOT: bool> RowProducts<'_, BYTE_DOT> {
     #[inline(always)]
     fn blocks<S: Simd, const MR: usize, const NR: usize>(mut self, simd: S) {
         let (m, n) = (self.left.rows(), self.right.rows());
-        let height = (BLOCK_BYTES / self.left.cols().max(1)).next_multiple_of(MR);
+        // Rows of the left operand that pass those of the right one before these change.
+        let height = (l2_bytes() / 2 / self.left.cols().max(1)).next_multiple_of(MR);
         let mut top = 0;
         while top < m {
             let bottom = m.min(top + height);

@@ -11,13 +11,10 @@
 
 use super::epilogue::{Epilogue, load};
 use super::pack;
-use proofmark_simd::{Body, Simd, dispatch};
+use proofmark_simd::{Body, Simd, dispatch, l2_bytes};
 use proofmark_tensor::{Rows, RowsMut, SharedRows};
 use proofmark_terms::Isa;
 use std::ops::Range;
-
-/// Floats of packed columns that stay in L2 beside the stream: half of 2 MiB.
-const FLOATS: usize = 1 << 18;
 
 /// Sums of the largest register tile.
 const MOST_SUMS: usize = 8 * 48;
@@ -59,7 +56,9 @@ impl Columns {
     /// Columns of `k` terms that are packed at a time, at most `n`; in whole panels if fewer.
     pub fn block(isa: Isa, k: usize, n: usize) -> usize {
         let width = Columns::width(isa);
-        n.min((FLOATS / k.max(1) / width).max(1) * width)
+        // Half of L2, so that they stay there beside the stream.
+        let floats = l2_bytes() / 2 / size_of::<f32>();
+        n.min((floats / k.max(1) / width).max(1) * width)
     }
 
     /// The blocks of `n` columns.

@@ -13,7 +13,7 @@ use crate::blocks::made::Made;
 use crate::blocks::scratch::elements_mut;
 use crate::conv::definition::{Problem, WEIGHTS, X};
 use proofmark_contract::{Call, KernelError};
-use proofmark_simd::dispatch;
+use proofmark_simd::{dispatch, l2_bytes};
 use proofmark_tensor::{Pool, RowsMut, SharedRows, split};
 use proofmark_terms::{Case, Isa};
 use std::ops::Range;
@@ -228,10 +228,9 @@ impl Image<'_> {
 
     /// Columns in blocks whose elements stay in L2 while panels pass over them.
     fn blocks(&self, columns: &Range<usize>) -> impl Iterator<Item = Range<usize>> {
-        /// Half of L2, in floats.
-        const FLOATS: usize = 1 << 18;
+        let half = l2_bytes() / 2 / size_of::<f32>();
         let rows = self.of.group_inputs() * self.of.stride[0] * self.of.stride[1];
-        let step = (FLOATS / rows.max(1)).next_multiple_of(COLUMNS);
+        let step = (half / rows.max(1)).next_multiple_of(COLUMNS);
         let end = columns.end;
         columns.clone().step_by(step).map(move |start| start..end.min(start + step))
     }

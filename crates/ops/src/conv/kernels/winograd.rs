@@ -21,7 +21,7 @@ use crate::blocks::made::Made;
 use crate::blocks::scratch::elements_mut;
 use crate::conv::definition::{Problem, WEIGHTS, X};
 use proofmark_contract::{Call, KernelError, Unsupported};
-use proofmark_simd::{Body, Simd, dispatch};
+use proofmark_simd::{Body, Simd, dispatch, l2_bytes};
 use proofmark_tensor::{Pool, RowsMut, split};
 use proofmark_terms::{Case, Isa};
 use std::ops::Range;
@@ -50,9 +50,8 @@ const HIGHEST: usize = 14;
 
 /// Squares of a block: transformed, they take half of L2, and every thread has a block.
 fn block(of: Problem, threads: usize) -> usize {
-    /// In floats.
-    const HALF: usize = 1 << 18;
-    let fitting = HALF / (SQUARE * (of.channels + of.outputs));
+    let half = l2_bytes() / 2 / size_of::<f32>();
+    let fitting = half / (SQUARE * (of.channels + of.outputs));
     let each = Planes::of_squares(of).positions().div_ceil(threads);
     fitting.min(each).next_multiple_of(COLUMNS)
 }
