@@ -16,6 +16,16 @@ impl fmt::Display for Unsupported {
 
 impl std::error::Error for Unsupported {}
 
+/// What the tuned constant of a parallel kernel counts. The constant is the size of one thread's
+/// part: a larger case wakes a second thread.
+#[derive(Clone, Copy, Debug)]
+pub enum PartUnit {
+    /// Elements: all that are written, or those of the largest operand that is read if it has more.
+    Elements,
+    /// Multiply-adds, which this function counts for a case.
+    MultiplyAdds(fn(&Case) -> usize),
+}
+
 /// An implementation of an op.
 ///
 /// A kernel never allocates and keeps no state between calls: it works in the workspace it asked
@@ -39,6 +49,11 @@ pub trait Kernel: Send + Sync + 'static {
     /// single-thread races. A parallel kernel with its own idea is no such twin.
     fn is_serial_twin(&self) -> bool {
         self.is_parallel()
+    }
+
+    /// What its tuned constant counts; `None` if it has no such constant.
+    fn part_unit(&self) -> Option<PartUnit> {
+        None
     }
 
     /// Whether it does this case on this path.

@@ -32,7 +32,7 @@ pub use definition::{Attribute, AttributeKind, Axis, AxisRole, Definition};
 #[cfg(feature = "judge")]
 pub use entry::Mutant;
 pub use entry::{Entry, find};
-pub use kernel::{Kernel, Unsupported};
+pub use kernel::{Kernel, PartUnit, Unsupported};
 pub use operand::{Operand, Role, Signature};
 
 #[cfg(feature = "judge")]

@@ -88,10 +88,7 @@ pub struct Tuned {
 
 /// What the constant of an op counts.
 pub fn unit(op: &str) -> &'static str {
-    match op {
-        "attention" | "matmul" | "matmul_int8" | "matmul_q8" => "multiply-adds",
-        _ => "elements",
-    }
+    tuning::unit(op).unwrap_or("elements")
 }
 
 impl Constants {

@@ -1,6 +1,6 @@
 //! A kernel as data: what differs between one kernel and another.
 
-use proofmark_contract::{Call, Kernel, KernelError, Unsupported};
+use proofmark_contract::{Call, Kernel, KernelError, PartUnit, Unsupported};
 use proofmark_terms::{Case, ErrorContract, Isa, Reproducibility, Underflow};
 
 /// A kernel made of a name and a function.
@@ -15,6 +15,8 @@ pub(crate) struct Made {
     pub(crate) is_parallel: bool,
     /// Whether on one thread it is another kernel of its op.
     pub(crate) is_serial_twin: bool,
+    /// What its tuned constant counts, if it has one.
+    pub(crate) part_unit: Option<PartUnit>,
     /// How far its bits repeat.
     pub(crate) reproducibility: Reproducibility,
     /// What it does near zero in a case.
@@ -56,6 +58,7 @@ impl Made {
             isas: &Isa::ALL,
             is_parallel: false,
             is_serial_twin: false,
+            part_unit: None,
             reproducibility: Reproducibility::ThreadInvariant,
             underflow: |_| Underflow::Gradual,
             cancels: |_| false,
@@ -71,6 +74,11 @@ impl Made {
     pub(crate) const fn parallel(summary: &'static str, run: Run) -> Made {
         let simd = Made::simd(summary, run);
         Made { name: "parallel", is_parallel: true, is_serial_twin: true, ..simd }
+    }
+
+    /// The same with a tuned constant that counts these.
+    pub(crate) const fn tuned(self, unit: PartUnit) -> Made {
+        Made { part_unit: Some(unit), ..self }
     }
 
     /// The same with results that every path gives to the bit.
@@ -98,6 +106,10 @@ impl Kernel for Made {
 
     fn is_serial_twin(&self) -> bool {
         self.is_serial_twin
+    }
+
+    fn part_unit(&self) -> Option<PartUnit> {
+        self.part_unit
     }
 
     fn supports(&self, case: &Case, isa: Isa) -> Result<(), Unsupported> {

@@ -11,3 +11,4 @@ pub mod row;
 pub(crate) mod scaled;
 pub mod scratch;
 pub mod stored;
+pub(crate) mod tuned;

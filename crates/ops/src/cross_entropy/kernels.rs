@@ -12,8 +12,8 @@ use crate::blocks::made::{Made, typed};
 use crate::blocks::row::{max_and_sum, max_and_sum_scalar, sum};
 use crate::blocks::scratch::elements_mut;
 use crate::blocks::stored::Stored;
-use crate::tuning;
-use proofmark_contract::{Call, KernelError};
+use crate::blocks::tuned;
+use proofmark_contract::{Call, KernelError, PartUnit};
 use proofmark_simd::{Body, Simd, dispatch};
 use proofmark_tensor::{Rows, RowsMut};
 use proofmark_terms::Case;
@@ -48,6 +48,7 @@ pub(super) static PARALLEL: Made = Made {
         let way = Way::Vectors(call.threads);
         typed!(call.case.dtype, run(call, way))
     })
+    .tuned(PartUnit::Elements)
 };
 
 #[derive(Clone, Copy)]
@@ -83,7 +84,7 @@ fn run<T: Stored>(call: &mut Call<'_>, way: Way) -> Result<(), KernelError> {
     match way {
         Way::Scalar => losses_of.one_by_one(view),
         Way::Vectors(threads) => {
-            let grain = tuning::grain(&call.case.op, GRAIN).div_ceil(problem.length.max(1));
+            let grain = tuned::grain(&call.case.op, GRAIN).div_ceil(problem.length.max(1));
             let parts = threads.min(problem.rows.div_ceil(grain)).max(1);
             let isa = call.isa;
             call.pool.for_rows(parts, view, 1, |range, losses| {

@@ -10,8 +10,8 @@
 use super::definition::Rule;
 use crate::blocks::made::{Made, typed};
 use crate::blocks::stored::Stored;
-use crate::tuning;
-use proofmark_contract::{Call, KernelError};
+use crate::blocks::tuned;
+use proofmark_contract::{Call, KernelError, PartUnit};
 use proofmark_simd::{Body, Simd, dispatch};
 use proofmark_tensor::{Rows, RowsMut, philox4x32};
 
@@ -37,7 +37,8 @@ pub(super) static PARALLEL: Made =
         let threads = call.threads;
         typed!(call.case.dtype, in_vectors(call, threads))
     })
-    .exact();
+    .exact()
+    .tuned(PartUnit::Elements);
 
 fn scalar<T: Stored>(call: &mut Call<'_>) -> Result<(), KernelError> {
     let rule = Rule::of(call.case);
@@ -73,7 +74,7 @@ fn in_vectors<T: Stored>(call: &mut Call<'_>, threads: usize) -> Result<(), Kern
         false => (x, y.reborrow()),
     };
     let (total, isa) = (x.rows(), call.isa);
-    let grain = tuning::grain(&call.case.op, GRAIN).div_ceil(x.cols().max(1));
+    let grain = tuned::grain(&call.case.op, GRAIN).div_ceil(x.cols().max(1));
     let parts = threads.min(total.div_ceil(grain)).max(1);
     call.pool.for_rows(parts, y, grain, |range, mut y| {
         let (x, start) = (x.range(range.clone()), range.start);

@@ -4,7 +4,6 @@ use super::definition::{Kind, Problem};
 use crate::flawed::{SINGLE, mutants, steps};
 use proofmark_contract::{Call, KernelError, Mutant};
 use proofmark_tensor::{bf16, f16};
-use proofmark_terms::DType;
 use std::f64::consts::TAU;
 
 steps! { Steps, RIGHT;

@@ -11,8 +11,8 @@ use crate::blocks::made::{Made, typed};
 use crate::blocks::row::{squared_deviations, sum, vectors};
 use crate::blocks::scratch::elements_mut;
 use crate::blocks::stored::Stored;
-use crate::tuning;
-use proofmark_contract::{Call, KernelError};
+use crate::blocks::tuned;
+use proofmark_contract::{Call, KernelError, PartUnit};
 use proofmark_simd::{Body, Simd, dispatch};
 use proofmark_tensor::{Rows, RowsMut, split};
 use proofmark_terms::Case;
@@ -49,6 +49,7 @@ pub(super) static PARALLEL: Made = Made {
         let threads = Some(call.threads);
         typed!(call.case.dtype, run(call, threads))
     })
+    .tuned(PartUnit::Elements)
 };
 
 /// dgamma and dbeta of each piece of rows, side by side.
@@ -76,7 +77,7 @@ fn run<T: Stored>(call: &mut Call<'_>, threads: Option<usize>) -> Result<(), Ker
     let dx = dx.rows_mut::<T>()?;
     // SAFETY: while its handle is in use neither view is; threads are done when `sums` are read.
     let (shared, dx) = unsafe { (of_pieces.share(), dx.share()) };
-    let grain = tuning::grain(&call.case.op, GRAIN).div_ceil(TALL * length.max(1));
+    let grain = tuned::grain(&call.case.op, GRAIN).div_ceil(TALL * length.max(1));
     let parts = threads.unwrap_or(1).min(pieces.div_ceil(grain)).max(1);
     let isa = call.isa;
     call.pool.run(parts, &|index| {

@@ -1,6 +1,6 @@
 //! Where calls run.
 
-use crate::tuning;
+use crate::blocks::tuned;
 use proofmark_tensor::Pool;
 use proofmark_terms::Isa;
 use std::io;
@@ -57,7 +57,7 @@ impl Context {
     /// kernel on the calling thread. `None` where a plan decides: for longer rows, and where
     /// kernels were tuned.
     pub(crate) fn short(elements: usize) -> Option<Isa> {
-        (elements <= SHORT && !tuning::is_set()).then(proofmark_simd::detect)
+        (elements <= SHORT && !tuned::is_set()).then(proofmark_simd::detect)
     }
 
     pub(crate) fn pool(&self) -> &Pool {

@@ -4,7 +4,7 @@ use super::context::Context;
 use super::error::Error;
 use super::request::{Chosen, Request};
 use crate::blocks::operands::{Form, Input, Output, Passed, Unplaced};
-use crate::tuning;
+use crate::blocks::tuned;
 use proofmark_contract::{Call, Entry, Kernel, Operand, Signature, check_case};
 use proofmark_tensor::{AlignedBuffer, Layout, Recycler};
 use proofmark_terms::{Case, DType, Isa};
@@ -275,7 +275,7 @@ pub(crate) fn chosen(
     may_prepare: bool,
 ) -> Result<(&'static dyn Kernel, Isa), Error> {
     let fitting = entry.kernels.iter().filter(|kernel| threads > 1 || !kernel.is_serial_twin());
-    let name = tuning::kernel(entry, case, threads);
+    let name = tuned::kernel(entry, case, threads);
     let tuned = entry.kernels.iter().filter(|kernel| Some(kernel.name()) == name);
     for &kernel in tuned.chain(fitting) {
         let paths = kernel.isas().iter().rev().copied();

@@ -10,8 +10,8 @@ use crate::blocks::made::{Made, typed};
 use crate::blocks::row::{Shape, squared_distance};
 use crate::blocks::scratch::elements_mut;
 use crate::blocks::stored::Stored;
-use crate::tuning;
-use proofmark_contract::{Call, KernelError};
+use crate::blocks::tuned;
+use proofmark_contract::{Call, KernelError, PartUnit};
 use proofmark_simd::{Body, Simd, dispatch};
 use proofmark_tensor::{Rows, RowsMut};
 use proofmark_terms::Case;
@@ -46,6 +46,7 @@ pub(super) static PARALLEL: Made = Made {
         let threads = call.threads;
         typed!(call.case.dtype, pieces(call, threads))
     })
+    .tuned(PartUnit::Elements)
 };
 
 fn one_by_one<T: Stored>(call: &mut Call<'_>) -> Result<(), KernelError> {
@@ -81,7 +82,7 @@ fn pieces<T: Stored>(call: &mut Call<'_>, threads: usize) -> Result<(), KernelEr
     let count = count(x.rows(), x.cols());
     let sums = elements_mut::<f32>(call.workspace, count, "the workspace")?;
     let view = RowsMut::from_slice(&mut *sums, count, 1);
-    let grain = tuning::grain(&call.case.op, GRAIN).div_ceil(x.cols().clamp(1, PIECE));
+    let grain = tuned::grain(&call.case.op, GRAIN).div_ceil(x.cols().clamp(1, PIECE));
     let (isa, parts) = (call.isa, threads.min(count.div_ceil(grain)).max(1));
     call.pool.for_rows(parts, view, grain, |range, sums| {
         dispatch(isa, Sums { x, target, range, sums });

@@ -7,7 +7,6 @@ use super::flaw::{
 use crate::flawed::{SINGLE, WIDE, keep_last, mutants, narrowed, whole_vectors};
 use proofmark_contract::Mutant;
 use proofmark_tensor::{F8E4m3, Overflow, bf16, f16};
-use proofmark_terms::DType;
 
 /// Every mutant of `quantize_int8`.
 pub(super) static QUANTIZE_INT8: &[Mutant] = mutants! { run, Steps { ..RIGHT };

@@ -162,6 +162,7 @@ impl Pool {
     ///
     /// # Panics
     /// As [`Pool::run`], and if `grain` is 0.
+    #[expect(clippy::needless_pass_by_value, reason = "the caller gives the view up")]
     #[inline]
     pub fn for_rows<T: Send>(
         &self,
@@ -185,6 +186,7 @@ impl Pool {
     ///
     /// # Panics
     /// As [`Pool::run`].
+    #[expect(clippy::needless_pass_by_value, reason = "the caller gives the view up")]
     #[inline]
     pub fn with_rows<T: Send>(&self, rows: RowsMut<'_, T>, task: impl Fn(usize, &mut [T]) + Sync) {
         let threads = rows.rows();

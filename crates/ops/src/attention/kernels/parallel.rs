@@ -8,7 +8,8 @@
 use super::tiled;
 use crate::attention::products;
 use crate::blocks::made::Made;
-use crate::tuning;
+use crate::blocks::tuned;
+use proofmark_contract::PartUnit;
 
 /// Multiply-adds that keep a thread busy for longer than the pool's hand-over takes.
 const GRAIN: usize = 1 << 15;
@@ -19,6 +20,7 @@ pub(crate) static PARALLEL: Made = Made {
     workspace: tiled::workspace_bytes,
     ..Made::parallel("the simd kernel, heads and blocks of queries shared out to threads", |call| {
         let size = products(call.case);
-        tiled::run(call, tuning::parts(&call.case.op, call.threads, size, GRAIN))
+        tiled::run(call, tuned::parts(&call.case.op, call.threads, size, GRAIN))
     })
+    .tuned(PartUnit::MultiplyAdds(products))
 };

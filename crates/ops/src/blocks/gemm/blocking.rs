@@ -1,6 +1,6 @@
 //! Tile and block sizes for each instruction set, as data, and the memory that follows from them.
 
-use crate::tuning::{self, Blocks};
+use crate::blocks::tuned::{self, Blocks};
 use proofmark_terms::Isa;
 
 /// The sizes of tiles and blocks.
@@ -33,7 +33,7 @@ const AVX512: Blocking = Blocking { mr: 14, nr: 32, kc: 256, mc: 126, nc: 768 };
 impl Blocking {
     /// The sizes for one instruction set: those of this machine's tuning, or those built in.
     pub fn of(isa: Isa) -> Blocking {
-        match tuning::blocks() {
+        match tuned::blocks() {
             Some(blocks) if isa > Isa::Scalar => Blocking::built_in(isa).cut(blocks),
             _ => Blocking::built_in(isa),
         }

@@ -6,8 +6,8 @@
 //! tuned.
 
 use crate::blocks::stored::Stored;
-use crate::tuning;
-use proofmark_contract::{Call, Kernel, KernelError, Unsupported};
+use crate::blocks::tuned;
+use proofmark_contract::{Call, Kernel, KernelError, PartUnit, Unsupported};
 use proofmark_simd::{Body, Simd, dispatch};
 use proofmark_tensor::{Element, Rows, RowsMut, Tensor, bf16, f16, split};
 use proofmark_terms::{Case, DType, ErrorContract, Isa, Reproducibility};
@@ -127,7 +127,7 @@ impl<R: RowOp> RowKernel<R> {
         let parts = match self.way {
             Way::Parallel => {
                 let elements: usize = outputs.iter().map(|output| output.layout.len()).sum();
-                tuning::parts(&call.case.op, call.threads, elements, R::GRAIN)
+                tuned::parts(&call.case.op, call.threads, elements, R::GRAIN)
             }
             _ => 1,
         };
@@ -176,6 +176,10 @@ impl<R: RowOp> Kernel for RowKernel<R> {
 
     fn is_parallel(&self) -> bool {
         self.way == Way::Parallel
+    }
+
+    fn part_unit(&self) -> Option<PartUnit> {
+        self.is_parallel().then_some(PartUnit::Elements)
     }
 
     fn supports(&self, case: &Case, _isa: Isa) -> Result<(), Unsupported> {

@@ -6,8 +6,8 @@
 use super::{Way, run, simd};
 use crate::blocks::made::Made;
 use crate::blocks::stored::Stored;
-use crate::tuning;
-use proofmark_contract::{Call, KernelError};
+use crate::blocks::tuned;
+use proofmark_contract::{Call, KernelError, PartUnit};
 use proofmark_tensor::{Rows, RowsMut};
 
 /// Elements that keep a thread busy for longer than the pool's hand-over takes (1.2 µs on the
@@ -17,7 +17,8 @@ const GRAIN: usize = 16_384;
 /// The kernel.
 pub(crate) static PARALLEL: Made =
     Made::parallel("the simd kernel on a range of elements for each thread", run::<Threads>)
-        .exact();
+        .exact()
+        .tuned(PartUnit::Elements);
 
 struct Threads;
 
@@ -32,7 +33,7 @@ impl Way for Threads {
             _ => (x, y.reborrow()),
         };
         let isa = call.isa;
-        let grain = tuning::grain(&call.case.op, GRAIN).div_ceil(x.cols().max(1));
+        let grain = tuned::grain(&call.case.op, GRAIN).div_ceil(x.cols().max(1));
         let parts = call.threads.min(x.rows().div_ceil(grain)).max(1);
         call.pool.for_rows(parts, y, grain, |range, own| simd::rows(isa, x.range(range), own));
         Ok(())

@@ -8,8 +8,8 @@ use super::super::definition::{Variant, alpha};
 use super::super::members::Member;
 use super::operands::{Operands, random_state};
 use super::{contract, scalar, simd, undefined};
-use crate::tuning;
-use proofmark_contract::{Call, Kernel, KernelError, Unsupported};
+use crate::blocks::tuned;
+use proofmark_contract::{Call, Kernel, KernelError, PartUnit, Unsupported};
 use proofmark_tensor::{Element, bf16, f16, split};
 use proofmark_terms::{Case, DType, ErrorContract, Isa};
 use std::marker::PhantomData;
@@ -41,6 +41,10 @@ impl<M: Member<N>, const N: usize> Kernel for Parallel<M, N> {
 
     fn is_parallel(&self) -> bool {
         true
+    }
+
+    fn part_unit(&self) -> Option<PartUnit> {
+        Some(PartUnit::Elements)
     }
 
     fn supports(&self, case: &Case, isa: Isa) -> Result<(), Unsupported> {
@@ -76,7 +80,7 @@ fn in_parts<T: Element, const N: usize>(
     let mut operands = Operands::of(call.case, call.inputs, call.outputs)?;
     let mut operands = operands.divided();
     let rows = operands.rows();
-    let grain = tuning::grain(&call.case.op, GRAIN).div_ceil(operands.cols().max(1));
+    let grain = tuned::grain(&call.case.op, GRAIN).div_ceil(operands.cols().max(1));
     let threads = call.threads.min(rows.div_ceil(grain));
     let parts = operands.share();
     call.pool.run(threads, &|index| {

@@ -110,6 +110,7 @@ fn clamped_exp(x: f32) -> f32 {
     if x < -20.0 { (-20f32).exp() } else { x.exp() }
 }
 
+#[cfg(feature = "judge")]
 fn estimated(x: f32) -> f32 {
     let e = (-x.abs()).exp();
     let reciprocal = estimate(1.0 / (1.0 + e));

@@ -6,9 +6,9 @@
 //! Registers: as `simd`.
 
 use super::blocked::{self, Source};
+use crate::blocks::tuned;
 use crate::matmul::products;
-use crate::tuning;
-use proofmark_contract::{Call, Kernel, KernelError, Unsupported};
+use proofmark_contract::{Call, Kernel, KernelError, PartUnit, Unsupported};
 use proofmark_terms::{Case, ErrorContract, Isa};
 
 /// Multiply-adds that keep a thread busy for longer than the pool's hand-over takes.
@@ -16,7 +16,7 @@ const GRAIN: usize = 1 << 16;
 
 /// Threads that are woken. Scratch memory is for these: fewer of them need more of it each.
 fn parts(case: &Case, threads: usize) -> usize {
-    tuning::parts(&case.op, threads, products(case), GRAIN)
+    tuned::parts(&case.op, threads, products(case), GRAIN)
 }
 
 /// The kernel.
@@ -38,6 +38,10 @@ impl Kernel for Parallel {
 
     fn is_parallel(&self) -> bool {
         true
+    }
+
+    fn part_unit(&self) -> Option<PartUnit> {
+        Some(PartUnit::MultiplyAdds(products))
     }
 
     fn supports(&self, _case: &Case, _isa: Isa) -> Result<(), Unsupported> {

@@ -6,10 +6,11 @@
 
 use super::Operands;
 use crate::blocks::made::Made;
+use crate::blocks::tuned;
 use crate::matmul_int8::definition::Problem;
-use crate::tuning;
-use proofmark_contract::{Call, KernelError};
+use proofmark_contract::{Call, KernelError, PartUnit};
 use proofmark_tensor::split;
+use proofmark_terms::Case;
 
 /// Products that keep a thread busy for longer than the pool's hand-over takes.
 const GRAIN: usize = 1 << 17;
@@ -20,14 +21,20 @@ const TOGETHER: usize = 12;
 /// The kernel.
 pub(crate) static PARALLEL: Made =
     Made::parallel("rows against rows, with rows or columns of its own for each thread", run)
-        .exact();
+        .exact()
+        .tuned(PartUnit::MultiplyAdds(products));
+
+fn products(case: &Case) -> usize {
+    let Problem { m, n, k, .. } = Problem::of(case);
+    m * n * k
+}
 
 fn run(call: &mut Call<'_>) -> Result<(), KernelError> {
     let problem = Problem::of(call.case);
     let Problem { m, n, k, .. } = problem;
     let operands = Operands::of(&problem, call.inputs, call.outputs)?;
     let isa = call.isa;
-    let parts = tuning::parts(&call.case.op, call.threads, m * n * k, GRAIN);
+    let parts = tuned::parts(&call.case.op, call.threads, m * n * k, GRAIN);
     call.pool.run(parts, &|index| {
         let (rows, columns) = if m > n {
             (split(m, parts, index, TOGETHER), 0..n)

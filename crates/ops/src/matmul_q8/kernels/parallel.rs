@@ -5,10 +5,11 @@
 
 use super::Inputs;
 use crate::blocks::made::Made;
+use crate::blocks::tuned;
 use crate::matmul_q8::definition::Problem;
-use crate::tuning;
-use proofmark_contract::{Call, KernelError};
+use proofmark_contract::{Call, KernelError, PartUnit};
 use proofmark_tensor::split;
+use proofmark_terms::Case;
 
 /// Products that keep a thread busy for longer than the pool's hand-over takes.
 const GRAIN: usize = 1 << 16;
@@ -18,13 +19,19 @@ const TOGETHER: usize = 12;
 
 /// The kernel.
 pub(crate) static PARALLEL: Made =
-    Made::parallel("the simd kernel on columns or rows of its own for each thread", run);
+    Made::parallel("the simd kernel on columns or rows of its own for each thread", run)
+        .tuned(PartUnit::MultiplyAdds(products));
+
+fn products(case: &Case) -> usize {
+    let Problem { m, n, k, .. } = Problem::of(case);
+    m * n * k
+}
 
 fn run(call: &mut Call<'_>) -> Result<(), KernelError> {
     let inputs = Inputs::of(call)?;
     let Problem { m, n, k, .. } = inputs.problem;
     let isa = call.isa;
-    let parts = tuning::parts(&call.case.op, call.threads, m * n * k, GRAIN);
+    let parts = tuned::parts(&call.case.op, call.threads, m * n * k, GRAIN);
     let output = call.outputs[0].rows_mut::<f32>()?;
     // SAFETY: the view is not used again while the handle is.
     let output = unsafe { output.share() };

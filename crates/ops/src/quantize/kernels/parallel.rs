@@ -12,9 +12,9 @@ use crate::blocks::made::Made;
 use crate::blocks::quantise::Step;
 use crate::blocks::scratch::elements_mut;
 use crate::blocks::stored::Stored;
+use crate::blocks::tuned;
 use crate::quantize::definition::Plan;
-use crate::tuning;
-use proofmark_contract::{Call, KernelError};
+use proofmark_contract::{Call, KernelError, PartUnit};
 use proofmark_simd::dispatch;
 use proofmark_tensor::{RowsMut, split};
 
@@ -27,7 +27,9 @@ const LINE: usize = 16;
 /// The kernel.
 pub(crate) static PARALLEL: Made = Made {
     workspace: |_, _, threads| threads.max(1) * LINE * size_of::<f32>(),
-    ..Made::parallel("the simd kernel on groups or rows of its own for each thread", run).exact()
+    ..Made::parallel("the simd kernel on groups or rows of its own for each thread", run)
+        .exact()
+        .tuned(PartUnit::Elements)
 };
 
 fn run(call: &mut Call<'_>) -> Result<(), KernelError> {
@@ -40,7 +42,7 @@ fn run(call: &mut Call<'_>) -> Result<(), KernelError> {
 }
 
 fn threads(call: &Call<'_>, plan: &Plan) -> usize {
-    tuning::parts(&call.case.op, call.threads, plan.rows * plan.cols, GRAIN)
+    tuned::parts(&call.case.op, call.threads, plan.rows * plan.cols, GRAIN)
 }
 
 fn back<T: Stored, C: Stored>(call: &mut Call<'_>) -> Result<(), KernelError> {

@@ -6,7 +6,7 @@ mod source;
 
 use super::members::Member;
 use crate::blocks::made::{Made, typed};
-use proofmark_contract::Kernel;
+use proofmark_contract::{Kernel, PartUnit};
 
 /// The three kernels of a member, best first.
 pub(super) const fn all<M: Member<K>, const K: usize>() -> &'static [&'static dyn Kernel] {
@@ -18,6 +18,7 @@ pub(super) const fn all<M: Member<K>, const K: usize>() -> &'static [&'static dy
                     let threads = call.threads;
                     typed!(call.case.dtype, run::<M, K>(call, threads))
                 })
+                .tuned(PartUnit::Elements)
             } as &dyn Kernel,
             &Made {
                 workspace: |case, _, _| pieces::workspace::<K>(case, 1),

@@ -12,7 +12,7 @@ use super::super::members::Member;
 use super::source::{BLOCK, Cut, Partial, Source};
 use crate::blocks::scratch::elements_mut;
 use crate::blocks::stored::Stored;
-use crate::tuning;
+use crate::blocks::tuned;
 use proofmark_contract::{Call, KernelError};
 use proofmark_simd::{Body, Simd, dispatch};
 use proofmark_tensor::{RowsMut, SharedRows, split};
@@ -58,7 +58,7 @@ pub(super) fn run<M: Member<K>, const K: usize, T: Stored>(
     let y = unsafe { y.share() };
     let (terms, correction) = (problem.terms(), problem.correction as f32);
     let whole = Whole { source, y, terms, correction, of: PhantomData::<fn() -> M> };
-    let grain = tuning::grain(&call.case.op, GRAIN).div_ceil(cut.load.max(1));
+    let grain = tuned::grain(&call.case.op, GRAIN).div_ceil(cut.load.max(1));
     if !shares_pieces(&cut, threads) {
         let grain = grain.div_ceil(cut.pieces);
         let parts = threads.min(cut.groups.div_ceil(grain)).max(1);
