@@ -1,5 +1,6 @@
 //! One call of a kernel, with everything it may touch.
 
+use crate::Unsupported;
 use proofmark_tensor::{Pool, Tensor, ViewError};
 use proofmark_terms::{Case, Isa};
 use std::fmt;
@@ -64,5 +65,11 @@ impl std::error::Error for KernelError {}
 impl From<ViewError> for KernelError {
     fn from(error: ViewError) -> KernelError {
         KernelError::Operand(error)
+    }
+}
+
+impl From<Unsupported> for KernelError {
+    fn from(reason: Unsupported) -> KernelError {
+        KernelError::Refused(reason.0)
     }
 }

@@ -1,7 +1,7 @@
 //! What an op is for its callers: axes, attributes, operands.
 
 use crate::{BadCase, Signature};
-use proofmark_terms::{Case, DType};
+use proofmark_terms::{AttrValue, Case, DType};
 use std::fmt;
 
 /// What an axis stands for in flat tables.
@@ -73,6 +73,19 @@ pub struct Attribute {
     pub kind: AttributeKind,
     /// What it is where a case does not name it, as text.
     pub default: &'static str,
+}
+
+impl Attribute {
+    /// What it is where a case does not name it.
+    pub(crate) fn default_value(&self) -> AttrValue {
+        let text = self.default;
+        match self.kind {
+            AttributeKind::Flag => AttrValue::Flag(text == "true"),
+            AttributeKind::Int { .. } => AttrValue::Int(text.parse().expect("a whole number")),
+            AttributeKind::Real { .. } => AttrValue::Real(text.parse().expect("a number")),
+            AttributeKind::Word(_) => AttrValue::Word(text.to_owned()),
+        }
+    }
 }
 
 /// The definition of a computation: what a call of it is given and gives.

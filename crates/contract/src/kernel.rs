@@ -16,6 +16,12 @@ impl fmt::Display for Unsupported {
 
 impl std::error::Error for Unsupported {}
 
+impl From<Unsupported> for String {
+    fn from(reason: Unsupported) -> String {
+        reason.0
+    }
+}
+
 /// What the tuned constant of a parallel kernel counts. The constant is the size of one thread's
 /// part: a larger case wakes a second thread.
 #[derive(Clone, Copy, Debug)]

@@ -12,6 +12,7 @@ mod call;
 mod check;
 mod definition;
 mod entry;
+mod explicit;
 mod kernel;
 mod operand;
 
@@ -32,6 +33,7 @@ pub use definition::{Attribute, AttributeKind, Axis, AxisRole, Definition};
 #[cfg(feature = "judge")]
 pub use entry::Mutant;
 pub use entry::{Entry, find};
+pub use explicit::ExplicitCase;
 pub use kernel::{Kernel, PartUnit, Unsupported};
 pub use operand::{Operand, Role, Signature};
 
