@@ -39,6 +39,8 @@ const ALLOWED: &[(&str, &[&str])] = &[
 const ALLOWED_IN_TESTS: &[(&str, &[&str])] = &[
     ("ops", &["gate", "arena", "worker", "ops"]),
     ("worker", &["gate", "arena", "ops"]),
+    // Adapters are tried on the attributes that the real ops have.
+    ("peers", &["ops"]),
     // Enough for a contender made up on the spot; never `ops`, nor `worker`, which brings it along.
     ("measure", &["contract", "tensor"]),
     ("cli", &[ANY]),

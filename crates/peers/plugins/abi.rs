@@ -30,6 +30,7 @@ pub struct Call {
     inputs: usize,
     outputs: usize,
     operands: *const Operand,
+    all_attributes: usize,
 }
 
 type Asked = unsafe extern "C" fn(*const Call, *mut c_char, usize) -> c_int;
@@ -139,8 +140,14 @@ impl<P: Peer> Question for Settle<P> {
 /// # Safety
 /// As the interface has it: a call that is valid until this returns, and room for so many bytes.
 unsafe extern "C" fn asked<Q: Question>(call: *const Call, why: *mut c_char, room: usize) -> c_int {
-    // SAFETY: the interface passes a call that is valid until this returns.
-    let Err(reason) = Q::ask(unsafe { &*call }) else { return 0 };
+    // SAFETY: the interface passes a call that is valid until this returns. Its size comes first.
+    let size = unsafe { (&raw const (*call).size).read() };
+    let answer = match size < size_of::<Call>() {
+        true => Err("the program is older than this plug-in, which it must build anew".to_owned()),
+        // SAFETY: as above; it is as long as its type.
+        false => Q::ask(unsafe { &*call }),
+    };
+    let Err(reason) = answer else { return 0 };
     let words = &reason.as_bytes()[..reason.len().min(room.saturating_sub(1))];
     if room > 0 {
         // SAFETY: so many bytes fit, and one more.
@@ -198,15 +205,24 @@ impl Call {
         place.map_or(1, |place| sizes[place] as usize)
     }
 
-    /// An attribute's value, if the case names it.
-    pub fn attribute(&self, name: &str) -> Option<&str> {
+    /// The value of an attribute of the op.
+    ///
+    /// # Errors
+    /// If the op has no such attribute.
+    pub fn attribute(&self, name: &str) -> Result<&str, String> {
         // SAFETY: the interface gives so many names and values.
         let (names, values) = unsafe {
-            let count = self.attributes;
+            let count = self.all_attributes;
             (slice(self.attribute_names, count), slice(self.attribute_values, count))
         };
-        let place = names.iter().position(|&known| text(known) == name)?;
-        Some(text(values[place]))
+        let place = names.iter().position(|&known| text(known) == name);
+        let missing = || format!("`{}` has no `{name}`, which the plug-in reads", self.op());
+        place.map(|place| text(values[place])).ok_or_else(missing)
+    }
+
+    /// Whether the op has this attribute and this is its value.
+    pub fn has(&self, name: &str, value: &str) -> bool {
+        self.attribute(name).is_ok_and(|given| given == value)
     }
 
     pub fn inputs(&self) -> &[Operand] {
@@ -227,8 +243,8 @@ impl Call {
             (other, _) => return Err(format!("it has no `{other}`")),
         }
         let [b, m, n, k] = ["b", "m", "n", "k"].map(|axis| self.size(axis));
-        let is_transposed = self.attribute("layout") == Some("nt");
-        let is_shared = self.attribute("shared") == Some("true");
+        let is_transposed = self.attribute("layout")? == "nt";
+        let is_shared = self.attribute("shared")? == "true";
         SHAPE.set(Shape { b, m, n, k, is_transposed, is_shared });
         Ok(())
     }

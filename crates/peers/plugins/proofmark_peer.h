@@ -28,13 +28,17 @@ typedef struct {
     size_t axes;
     const char *const *axis_names;
     const uint64_t *axis_sizes;
-    size_t attributes;              /* only those that the case names */
+    size_t attributes;              /* those that the case names */
     const char *const *attribute_names;
     const char *const *attribute_values;
     size_t threads;
     size_t inputs;
     size_t outputs;
     const proofmark_operand *operands; /* null while only `supports` is asked */
+    /* From here on only if `size` says that they are there. */
+    /* All attributes of the op. In the same arrays, those that the case does not name follow the
+     * ones that it names, with their default values. */
+    size_t all_attributes;
 } proofmark_call;
 
 typedef struct {

@@ -2,8 +2,8 @@
 
 use crate::open::Open;
 use crate::{Called, Found, Peer, Ready, Source, fftw, vectors};
-use proofmark_contract::{Call, KernelError, Signature, Unsupported};
-use proofmark_schema::{Case, DType, Receipt};
+use proofmark_contract::{Call, ExplicitCase, KernelError, Signature, Unsupported};
+use proofmark_schema::{DType, Receipt};
 use proofmark_tensor::Tensor;
 use std::ffi::{CStr, c_char, c_int};
 
@@ -107,18 +107,20 @@ impl Peer for Blas {
         self.environment
     }
 
-    fn supports(&self, case: &Case) -> Result<(), Unsupported> {
+    fn supports(&self, case: &ExplicitCase) -> Result<(), Unsupported> {
         if case.op == "fft" {
             return fftw::supports(case);
         }
-        if case.op == "axpy" && case.flag("inplace", false) {
+        if case.op == "axpy" && case.flag("inplace")? {
             return Err(Unsupported("it overwrites y, not x".to_owned()));
         }
-        product_only(case)?;
+        if case.op == "matmul" {
+            product_only(case)?;
+        }
         match case.dtype {
             DType::F32 => Ok(()),
             DType::Bf16 if case.op != "matmul" => Err(Unsupported("it has no bf16".to_owned())),
-            DType::Bf16 if self.has_bf16 && case.word("out", "same") == "f32" => Ok(()),
+            DType::Bf16 if self.has_bf16 && case.word("out")? == "f32" => Ok(()),
             DType::Bf16 if self.has_bf16 => {
                 Err(Unsupported("it has bf16 with f32 results only: --attr out=f32".to_owned()))
             }
@@ -129,7 +131,7 @@ impl Peer for Blas {
     fn load(
         &self,
         found: &Found,
-        case: &Case,
+        case: &ExplicitCase,
         _: &Signature,
         threads: usize,
     ) -> Result<Ready, String> {
@@ -181,7 +183,7 @@ pub(crate) type CalledAndEmpty = (Called, Box<dyn Fn()>);
 /// The call of a case of matmul, and an empty call.
 fn multiplying(
     library: &Open,
-    case: &Case,
+    case: &ExplicitCase,
     name: &dyn Fn(&str) -> String,
     wide: bool,
 ) -> Result<CalledAndEmpty, String> {
@@ -194,7 +196,7 @@ fn multiplying(
         _ => by::<u16, i32>(unsafe { library.get(&name("gemm_bf16bf16f32"))? }),
     };
     let multiply = std::rc::Rc::new(multiply);
-    let product = Product::of(case);
+    let product = Product::of(case)?;
     let nothing = Matrices { m: 0, n: 0, k: 0, ..Matrices::NONE };
     let of_nothing = std::rc::Rc::clone(&multiply);
     let called = Box::new(move |call: &mut Call<'_>| product.run(call, &*multiply));
@@ -288,8 +290,8 @@ struct Product {
 }
 
 /// Refuses a bias or an activation after a product, which libraries of products do not have.
-pub(crate) fn product_only(case: &Case) -> Result<(), Unsupported> {
-    let is_product = !case.flag("bias", false) && case.word("activation", "none") == "none";
+pub(crate) fn product_only(case: &ExplicitCase) -> Result<(), Unsupported> {
+    let is_product = !case.flag("bias")? && case.word("activation")? == "none";
     match is_product {
         true => Ok(()),
         false => Err(Unsupported("it has no bias and no activation".to_owned())),
@@ -297,16 +299,16 @@ pub(crate) fn product_only(case: &Case) -> Result<(), Unsupported> {
 }
 
 impl Product {
-    fn of(case: &Case) -> Product {
+    fn of(case: &ExplicitCase) -> Result<Product, Unsupported> {
         let size = |axis: &str| case.size(axis).unwrap_or(1) as usize;
-        Product {
+        Ok(Product {
             batches: size("b"),
             m: size("m"),
             n: size("n"),
             k: size("k"),
-            is_transposed: case.word("layout", "nn") == "nt",
-            is_shared: case.flag("shared", false),
-        }
+            is_transposed: case.word("layout")? == "nt",
+            is_shared: case.flag("shared")?,
+        })
     }
 
     fn run(&self, call: &mut Call<'_>, multiply: &dyn Fn(&Matrices)) -> Result<(), KernelError> {

@@ -2,8 +2,8 @@
 
 use crate::open::Open;
 use crate::{Called, Found, Peer, Ready, Source};
-use proofmark_contract::{KernelError, Signature, Unsupported};
-use proofmark_schema::{Case, Receipt};
+use proofmark_contract::{ExplicitCase, KernelError, Signature, Unsupported};
+use proofmark_schema::Receipt;
 use proofmark_tensor::AlignedBuffer;
 use std::cell::{Cell, RefCell};
 use std::ffi::{CStr, c_char, c_int, c_uint, c_void};
@@ -76,14 +76,14 @@ impl Peer for Fftw {
         &["libfftw3f.so.3"]
     }
 
-    fn supports(&self, case: &Case) -> Result<(), Unsupported> {
+    fn supports(&self, case: &ExplicitCase) -> Result<(), Unsupported> {
         supports(case)
     }
 
     fn load(
         &self,
         found: &Found,
-        case: &Case,
+        case: &ExplicitCase,
         _: &Signature,
         threads: usize,
     ) -> Result<Ready, String> {
@@ -112,9 +112,9 @@ impl Peer for Fftw {
 ///
 /// # Errors
 /// Why not.
-pub(crate) fn supports(case: &Case) -> Result<(), Unsupported> {
-    let is_inverse = case.word("direction", "forward") == "inverse";
-    match is_inverse || case.word("kind", "c2c") == "c2r" {
+pub(crate) fn supports(case: &ExplicitCase) -> Result<(), Unsupported> {
+    let is_inverse = case.word("direction")? == "inverse";
+    match is_inverse || case.word("kind")? == "c2r" {
         true => Err(Unsupported("its inverse does not divide by the number of points".to_owned())),
         false => Ok(()),
     }
@@ -133,19 +133,20 @@ struct Sizes {
 }
 
 impl Sizes {
-    fn of(case: &Case) -> Option<Sizes> {
+    fn of(case: &ExplicitCase) -> Result<Sizes, String> {
         let size = |axis: &str| case.size(axis).unwrap_or(1);
         let axes = ["x", "y", "z"].map(size);
-        let is_real = case.word("kind", "c2c") == "r2c";
-        let int = |size: u64| c_int::try_from(size).ok();
+        let is_real = case.word("kind")? == "r2c";
+        let too_long = |_| "an axis is too long for its integers".to_owned();
+        let int = |size: u64| c_int::try_from(size).map_err(too_long);
         let used = axes.iter().enumerate().filter(|(i, length)| **length > 1 || *i == 2);
-        let lengths = used.map(|(_, &length)| int(length)).collect::<Option<Vec<_>>>()?;
+        let lengths = used.map(|(_, &length)| int(length)).collect::<Result<Vec<_>, _>>()?;
         let planes = axes[0] * axes[1];
         let bins = if is_real { axes[2] / 2 + 1 } else { axes[2] };
         let (read, written) = (planes * axes[2], planes * bins);
         let many = size("b");
         let read_bytes = if is_real { 4 } else { 8 } * read * many;
-        Some(Sizes {
+        Ok(Sizes {
             lengths,
             many: int(many)?,
             distances: [int(read)?, int(written)?],
@@ -217,10 +218,10 @@ type Transforming = (Called, Box<dyn Fn()>, Box<dyn Fn(usize)>);
 pub(crate) fn transforming(
     library: &Open,
     threaded: &Open,
-    case: &Case,
+    case: &ExplicitCase,
     threads: usize,
 ) -> Result<Transforming, String> {
-    let sizes = Sizes::of(case).ok_or("an axis is too long for its integers")?;
+    let sizes = Sizes::of(case)?;
     let execute = if sizes.is_real { "fftwf_execute_dft_r2c" } else { "fftwf_execute_dft" };
     // SAFETY: the documented types.
     let (planner, count) = unsafe {

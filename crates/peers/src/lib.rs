@@ -21,6 +21,8 @@ mod python;
 mod rows;
 mod rust_crates;
 mod shelf;
+#[cfg(test)]
+mod trial;
 mod vectors;
 
 pub use find::{Found, Status, find, status};

@@ -3,8 +3,8 @@
 use crate::find::find;
 use crate::kernel::PeerKernel;
 use crate::{Found, Peer, PeerShelf, by_name};
-use proofmark_contract::{Kernel, Signature};
-use proofmark_schema::{Case, Receipt};
+use proofmark_contract::{ExplicitCase, Kernel, Signature};
+use proofmark_schema::Receipt;
 
 /// A peer that is loaded for a case.
 pub struct Peered {
@@ -42,7 +42,7 @@ pub enum NotLoaded {
 pub fn load(
     shelf: &PeerShelf,
     name: &str,
-    case: &Case,
+    case: &ExplicitCase,
     signature: &Signature,
     threads: usize,
 ) -> Result<Peered, NotLoaded> {

@@ -2,8 +2,8 @@
 
 use crate::Found;
 use crate::open::Open;
-use proofmark_contract::{Call, KernelError, Signature, Unsupported};
-use proofmark_schema::{Case, DType, ErrorContract, Receipt, Reproducibility, Underflow};
+use proofmark_contract::{Call, ExplicitCase, KernelError, Signature, Unsupported};
+use proofmark_schema::{DType, ErrorContract, Receipt, Reproducibility, Underflow};
 
 /// Another library.
 pub trait Peer: Sync {
@@ -49,10 +49,10 @@ pub trait Peer: Sync {
     ///
     /// # Errors
     /// The reason why not, as a fragment.
-    fn supports(&self, case: &Case) -> Result<(), Unsupported>;
+    fn supports(&self, case: &ExplicitCase) -> Result<(), Unsupported>;
 
     /// What it promises about its error on a case.
-    fn contract(&self, case: &Case) -> ErrorContract {
+    fn contract(&self, case: &ExplicitCase) -> ErrorContract {
         let _ = case;
         PLAIN
     }
@@ -84,7 +84,7 @@ pub trait Peer: Sync {
     fn load(
         &self,
         found: &Found,
-        case: &Case,
+        case: &ExplicitCase,
         signature: &Signature,
         threads: usize,
     ) -> Result<Ready, String>;

@@ -2,9 +2,9 @@
 
 use crate::open::Open;
 use crate::{Called, Found, Peer, PeerShelf, Ready, Source};
-use proofmark_contract::{Call, KernelError, Signature, Unsupported};
+use proofmark_contract::{Call, ExplicitCase, KernelError, Signature, Unsupported};
 use proofmark_schema::wire::MAX_OPERANDS;
-use proofmark_schema::{Case, DType, Receipt};
+use proofmark_schema::{DType, Receipt};
 use proofmark_tensor::Tensor;
 use std::ffi::{CStr, CString, c_char, c_int, c_void};
 use std::mem::{MaybeUninit, offset_of};
@@ -41,6 +41,8 @@ struct RawCall {
     inputs: usize,
     outputs: usize,
     operands: *const RawOperand,
+    /// The first that older plug-ins do not know.
+    all_attributes: usize,
 }
 
 type Asked = unsafe extern "C" fn(*const RawCall, *mut c_char, usize) -> c_int;
@@ -93,7 +95,7 @@ impl Peer for Plugin {
         Source::Registered
     }
 
-    fn supports(&self, _: &Case) -> Result<(), Unsupported> {
+    fn supports(&self, _: &ExplicitCase) -> Result<(), Unsupported> {
         Ok(())
     }
 
@@ -104,7 +106,7 @@ impl Peer for Plugin {
     fn load(
         &self,
         found: &Found,
-        case: &Case,
+        case: &ExplicitCase,
         _: &Signature,
         threads: usize,
     ) -> Result<Ready, String> {
@@ -139,7 +141,7 @@ pub(crate) fn open(found: &Found) -> Result<Opened, String> {
 }
 
 /// Opens the plug-in and asks it whether it does the case.
-pub(crate) fn load(found: &Found, case: &Case, threads: usize) -> Result<Ready, String> {
+pub(crate) fn load(found: &Found, case: &ExplicitCase, threads: usize) -> Result<Ready, String> {
     let Opened { peer, supports, run } = open(found)?;
     let words = Rc::new(Words::of(case));
     ask(supports, &words.call(threads, &[], 0))?;
@@ -227,12 +229,14 @@ struct Words {
     _names: Vec<CString>,
     axis_names: Vec<*const c_char>,
     axis_sizes: Vec<u64>,
+    /// How many attributes the case names; they come first.
+    named: usize,
     attribute_names: Vec<*const c_char>,
     attribute_values: Vec<*const c_char>,
 }
 
 impl Words {
-    fn of(case: &Case) -> Words {
+    fn of(case: &ExplicitCase) -> Words {
         let mut kept = Vec::new();
         let mut keep = |text: &str| {
             kept.push(CString::new(text).unwrap_or_default());
@@ -247,6 +251,7 @@ impl Words {
             dtype: CString::new(case.dtype.name()).unwrap_or_default(),
             axis_names,
             axis_sizes: case.axes.iter().map(|(_, size)| *size).collect(),
+            named: case.named(),
             attribute_names,
             attribute_values,
             _names: kept,
@@ -274,13 +279,14 @@ impl Words {
             axes: self.axis_sizes.len(),
             axis_names: self.axis_names.as_ptr(),
             axis_sizes: self.axis_sizes.as_ptr(),
-            attributes: self.attribute_names.len(),
+            attributes: self.named,
             attribute_names: self.attribute_names.as_ptr(),
             attribute_values: self.attribute_values.as_ptr(),
             threads,
             inputs,
             outputs: operands.len() - inputs,
             operands: if operands.is_empty() { null() } else { operands.as_ptr() },
+            all_attributes: self.attribute_names.len(),
         }
     }
 }
@@ -325,6 +331,7 @@ fn c_name(dtype: DType) -> &'static CStr {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::trial::explicit;
 
     #[test]
     fn what_an_older_plug_in_does_not_have_is_not_read() {
@@ -352,6 +359,21 @@ mod tests {
             assert!(RawPeer::read(&raw const other).err().unwrap().contains("version 9"));
             assert!(RawPeer::read(null()).is_err());
         }
+    }
+
+    #[test]
+    fn attributes_that_a_case_does_not_name_follow_those_that_it_names() {
+        let case = "matmul:f32[b=1,m=2,n=3,k=4;layout=nt,bias=true]";
+        let words = Words::of(&explicit(&case.parse().unwrap()));
+        let call = words.call(1, &[], 0);
+        assert_eq!((call.attributes, call.all_attributes), (2, 5));
+        let told = |list: &[*const c_char]| -> Vec<String> {
+            list.iter().map(|&word| text(word)).collect()
+        };
+        let names = told(&words.attribute_names);
+        assert_eq!(names, ["layout", "bias", "activation", "out", "shared"]);
+        let values = told(&words.attribute_values);
+        assert_eq!(values, ["nt", "true", "none", "same", "false"]);
     }
 
     #[test]

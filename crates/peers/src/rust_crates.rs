@@ -2,8 +2,8 @@
 
 use crate::peer::{FLUSHED, PLAIN};
 use crate::{Found, Peer, Ready, Source, plugin};
-use proofmark_contract::{Signature, Unsupported};
-use proofmark_schema::{Case, DType, ErrorContract};
+use proofmark_contract::{ExplicitCase, Signature, Unsupported};
+use proofmark_schema::{DType, ErrorContract};
 
 /// What differs between the crates.
 pub(crate) struct RustCrate {
@@ -93,12 +93,13 @@ impl Peer for RustCrate {
     }
 
     /// The plug-in itself refuses attributes that its crate has no equal of.
-    fn supports(&self, case: &Case) -> Result<(), Unsupported> {
-        if case.word("mask", "none") != "none" {
-            return Err(Unsupported("it has no mask inside its softmax".to_owned()));
-        }
-        if case.op == "matmul" {
-            crate::blas::product_only(case)?;
+    fn supports(&self, case: &ExplicitCase) -> Result<(), Unsupported> {
+        match case.op.as_str() {
+            "softmax" if case.word("mask")? != "none" => {
+                return Err(Unsupported("it has no mask inside its softmax".to_owned()));
+            }
+            "matmul" => crate::blas::product_only(case)?,
+            _ => {}
         }
         match self.dtypes.contains(&case.dtype) {
             true => Ok(()),
@@ -107,7 +108,7 @@ impl Peer for RustCrate {
     }
 
     /// Candle loses subnormals in these ops; no other crate does.
-    fn contract(&self, case: &Case) -> ErrorContract {
+    fn contract(&self, case: &ExplicitCase) -> ErrorContract {
         if matches!(case.op.as_str(), "silu" | "add") { FLUSHED } else { PLAIN }
     }
 
@@ -118,7 +119,7 @@ impl Peer for RustCrate {
     fn load(
         &self,
         found: &Found,
-        case: &Case,
+        case: &ExplicitCase,
         _: &Signature,
         threads: usize,
     ) -> Result<Ready, String> {
@@ -130,9 +131,10 @@ impl Peer for RustCrate {
 mod tests {
     use super::*;
     use crate::install::locked_version;
+    use crate::trial::explicit;
     use crate::{PeerShelf, Tools, add, find};
     use proofmark_contract::Call;
-    use proofmark_schema::{AttrValue, Isa};
+    use proofmark_schema::{AttrValue, Case, Isa};
     use proofmark_tensor::{Layout, Pool, Tensor};
     use std::f64::consts::TAU;
 
@@ -194,7 +196,7 @@ mod tests {
         let tools = Tools { python: "python3".into(), as_it_is: false };
         add(&RUSTFFT, &shelf, &tools, &mut |_| {}).unwrap();
         let found = find(&RUSTFFT, &shelf).unwrap();
-        let load = |case: &Case| RUSTFFT.load(&found, case, &Signature::new(vec![]), 1);
+        let load = |case: &Case| RUSTFFT.load(&found, &explicit(case), &Signature::new(vec![]), 1);
         let lines = Case::new("fft", DType::F32).axis("b", 2).axis("z", 60);
         for direction in ["forward", "inverse"] {
             let case = lines.clone().attr("direction", AttrValue::Word(direction.to_owned()));

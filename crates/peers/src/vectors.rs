@@ -4,8 +4,7 @@ use crate::Called;
 use crate::blas::CalledAndEmpty;
 use crate::open::Open;
 use crate::rows::rows;
-use proofmark_contract::KernelError;
-use proofmark_schema::Case;
+use proofmark_contract::{ExplicitCase, KernelError};
 
 /// Length, then the vectors with their steps.
 type Dot<I> = unsafe extern "C" fn(I, *const f32, I, *const f32, I) -> f32;
@@ -15,10 +14,10 @@ type Copy<I> = unsafe extern "C" fn(I, *const f32, I, *mut f32, I);
 /// The call of a case and an empty call; `name` gives the library's name of a routine.
 ///
 /// # Errors
-/// If the library lacks a routine.
+/// If the library lacks a routine, or the op an attribute.
 pub(crate) fn by<I: TryFrom<usize> + std::marker::Copy + 'static>(
     library: &Open,
-    case: &Case,
+    case: &ExplicitCase,
     name: &dyn Fn(&str) -> String,
 ) -> Result<CalledAndEmpty, String> {
     let too_long = || KernelError::Refused("a row is too long for its integers".to_owned());
@@ -56,7 +55,7 @@ pub(crate) fn by<I: TryFrom<usize> + std::marker::Copy + 'static>(
     // SAFETY: the documented types.
     let (axpy, copy): (Axpy<I>, Copy<I>) =
         unsafe { (library.get(&name("saxpy"))?, library.get(&name("scopy"))?) };
-    let alpha = case.real("alpha", 2.0) as f32;
+    let alpha = case.real("alpha")? as f32;
     let called: Called = Box::new(move |call| {
         let ([x, y], [result]) = (call.inputs, &*call.outputs) else {
             return Err(KernelError::Refused("axpy has two inputs and a result".to_owned()));

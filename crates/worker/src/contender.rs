@@ -4,7 +4,7 @@ use crate::clock::monotonic_ns;
 use crate::corpus;
 use crate::plant::{Plant, Planted};
 use crate::serve::Known;
-use proofmark_contract::{Entry, Kernel, Signature, check_case, find};
+use proofmark_contract::{Entry, ExplicitCase, Kernel, Signature, check_case, find};
 use proofmark_peers::{NotLoaded, Peered, load};
 use proofmark_schema::wire::FromWorker;
 use proofmark_schema::{Case, ContenderId, Family, Isa, Receipt};
@@ -49,7 +49,10 @@ impl Contender {
         let signature = check_case(entry.op, &case)
             .map_err(|error| NotLoaded::Unsupported(error.to_string()))?;
         let (kernel, isa, receipt) = match id.family {
-            Family::Peer => peer(known, id, (&case, &signature), threads)?,
+            Family::Peer => {
+                let case = ExplicitCase::of(entry.op, &case);
+                peer(known, id, (&case, &signature), threads)?
+            }
             Family::Planted => planted(entry, id, &case).map_err(NotLoaded::Unsupported)?,
             _ => native(known.plant, entry, id, (&case, &signature))
                 .map_err(NotLoaded::Unsupported)?,
@@ -147,7 +150,7 @@ fn planted(entry: &'static Entry, id: &ContenderId, case: &Case) -> Result<Loade
 fn peer(
     known: &Known,
     id: &ContenderId,
-    (case, signature): (&Case, &Signature),
+    (case, signature): (&ExplicitCase, &Signature),
     threads: usize,
 ) -> Result<Loaded, NotLoaded> {
     let peered = load(&known.shelf, &id.name, case, signature, threads)?;

@@ -2,7 +2,7 @@
 
 use crate::{EngineError, nearest};
 use proofmark_analyze::is_match;
-use proofmark_contract::{Entry, Kernel};
+use proofmark_contract::{Entry, ExplicitCase, Kernel};
 use proofmark_peers::{Peer, PeerShelf, Status, status};
 use proofmark_schema::{Case, ContenderId, Family, Isa};
 use proofmark_worker::corpus;
@@ -243,8 +243,9 @@ impl Roster {
                 Err(reason) => absent.push((id, reason.to_string())),
             }
         }
+        let explicit = ExplicitCase::of(entry.op, case);
         for (id, peer, status) in self.peers(entry) {
-            match (status, peer.supports(case)) {
+            match (status, peer.supports(&explicit)) {
                 (Status::Absent(hint), _) => absent.push((id, format!("ABSENT ({hint})"))),
                 (_, Err(reason)) => absent.push((id, reason.to_string())),
                 (Status::Ready(_), Ok(())) => field.push(id),

@@ -2,7 +2,7 @@
 
 use crate::{EngineError, find_op};
 use proofmark_arena::{Arena, Fault, Spawn};
-use proofmark_contract::complete_case;
+use proofmark_contract::{ExplicitCase, complete_case};
 use proofmark_peers::{Peer, PeerShelf, by_name};
 use proofmark_schema::{Case, ContenderId};
 
@@ -36,7 +36,7 @@ fn case_of(peer: &dyn Peer) -> Result<Option<Case>, EngineError> {
         let entry = find_op(op)?;
         for &dtype in entry.op.dtypes() {
             let case = complete_case(entry.op, &Case::new(op, dtype));
-            if peer.supports(&case).is_ok() {
+            if peer.supports(&ExplicitCase::of(entry.op, &case)).is_ok() {
                 return Ok(Some(case));
             }
         }

@@ -3,8 +3,8 @@
 use super::library::{Handle, InitParams, Library};
 use super::ops;
 use crate::rows::{Dense, operands};
-use proofmark_contract::{Call, KernelError};
-use proofmark_schema::{Case, DType};
+use proofmark_contract::{Call, ExplicitCase, KernelError};
+use proofmark_schema::DType;
 use proofmark_tensor::{AlignedBuffer, Tensor};
 use std::ffi::{CStr, c_int};
 
@@ -35,7 +35,7 @@ impl Graph {
     /// Makes the graph of a case over a call's operands.
     pub(super) fn new(
         library: &Library,
-        case: &Case,
+        case: &ExplicitCase,
         call: &Call<'_>,
     ) -> Result<Graph, KernelError> {
         let mut dense = Dense::default();

@@ -9,8 +9,8 @@ use crate::rows::is_settled;
 use crate::{Found, Peer, Ready, Source};
 use graph::Graph;
 use library::Library;
-use proofmark_contract::{Call, KernelError, Signature, Unsupported};
-use proofmark_schema::{Case, DType, ErrorContract, Receipt};
+use proofmark_contract::{Call, ExplicitCase, KernelError, Signature, Unsupported};
+use proofmark_schema::{DType, ErrorContract, Receipt};
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 
@@ -34,7 +34,7 @@ impl Peer for Ggml {
         Source::Npm { package: "@node-llama-cpp/linux-x64", library: "libggml-base.so" }
     }
 
-    fn supports(&self, case: &Case) -> Result<(), Unsupported> {
+    fn supports(&self, case: &ExplicitCase) -> Result<(), Unsupported> {
         ops::supports(case).map_err(Unsupported)
     }
 
@@ -42,7 +42,7 @@ impl Peer for Ggml {
     /// with the gate. Its gelu uses the textbook formula, with `1 + erf`. Its relu returns 0 for
     /// NaN, and its attention follows no rule for scores that are not finite. The processor's
     /// products of bf16 treat subnormals as 0.
-    fn contract(&self, case: &Case) -> ErrorContract {
+    fn contract(&self, case: &ExplicitCase) -> ErrorContract {
         let op = case.op.as_str();
         let is_flushed = match op {
             "silu" | "swiglu" | "sigmoid" => true,
@@ -59,7 +59,7 @@ impl Peer for Ggml {
     fn load(
         &self,
         found: &Found,
-        case: &Case,
+        case: &ExplicitCase,
         _: &Signature,
         threads: usize,
     ) -> Result<Ready, String> {
@@ -104,7 +104,7 @@ impl Peer for Ggml {
 
 /// The graphs of a case, one for each set of operands that was met.
 struct Graphs {
-    case: Case,
+    case: ExplicitCase,
     made: Vec<Graph>,
     last: usize,
 }

@@ -2,13 +2,13 @@
 
 use super::graph::{Bound, Maker};
 use super::library::Handle;
-use proofmark_contract::KernelError;
-use proofmark_schema::{Case, DType};
+use proofmark_contract::{ExplicitCase, KernelError};
+use proofmark_schema::DType;
 use std::ffi::{CStr, c_int};
 use std::ptr::null_mut;
 
 /// The last nodes of a case's graph over operands in the order of calls.
-type Nodes = fn(&mut Maker<'_>, &Case, &[Bound]) -> Result<Vec<Handle>, KernelError>;
+type Nodes = fn(&mut Maker<'_>, &ExplicitCase, &[Bound]) -> Result<Vec<Handle>, KernelError>;
 
 /// An op: what its element types are, and its nodes.
 pub(super) struct Op {
@@ -68,7 +68,7 @@ const NONE: &CStr = c"";
 ///
 /// # Errors
 /// The reason why not, as a fragment.
-pub(super) fn supports(case: &Case) -> Result<(), String> {
+pub(super) fn supports(case: &ExplicitCase) -> Result<(), String> {
     let op = find(case)?;
     let unless = |is_other: bool, words: &str| match is_other {
         true => Err(words.to_owned()),
@@ -77,22 +77,18 @@ pub(super) fn supports(case: &Case) -> Result<(), String> {
     if !op.dtypes.contains(&case.dtype) {
         return Err(format!("its {} has no {}", case.op, case.dtype));
     }
-    unless(case.word("rounding", "nearest") != "nearest", "it rounds to the nearest")?;
-    unless(case.word("variant", "llama") != "llama", "it has no weight of 1 + w")?;
-    let is_in_place = case.flag("inplace", false);
+    unless(case.is("rounding", "stochastic"), "it rounds to the nearest")?;
+    unless(case.is("variant", "gemma"), "it has no weight of 1 + w")?;
+    let is_in_place = case.is_set("inplace");
     let size = |axis: &str| case.size(axis).unwrap_or(1);
     match case.op.as_str() {
         "matmul" => {
+            unless(case.word("layout")? != "nt", "it has weights of [n,k] only: --attr layout=nt")?;
             unless(
-                case.word("layout", "nn") != "nt",
-                "it has weights of [n,k] only: --attr layout=nt",
-            )?;
-            unless(
-                case.dtype != DType::F32 && case.word("out", "same") != "f32",
+                case.dtype != DType::F32 && case.word("out")? != "f32",
                 "its products are f32: --attr out=f32",
             )?;
-            let has_bias = case.flag("bias", false);
-            let is_plain = !has_bias && case.word("activation", "none") == "none";
+            let is_plain = !case.flag("bias")? && case.word("activation")? == "none";
             unless(!is_plain, "nothing follows inside its products")
         }
         // Its results are f16 numbers, whatever the element type is.
@@ -102,16 +98,16 @@ pub(super) fn supports(case: &Case) -> Result<(), String> {
         ),
         "swiglu" | "axpy" => unless(is_in_place, "it has none of it in place"),
         "softmax" => {
-            let is_masked = case.word("mask", "none") != "none";
+            let is_masked = case.word("mask")? != "none";
             unless(is_masked && size("d") < size("s"), "its mask has at least as many columns")?;
             unless(is_masked && is_in_place, "its mask is another operand's copy")
         }
         "rope" => {
-            let is_table = case.word("angles", "table") == "table";
+            let is_table = case.word("angles")? == "table";
             unless(is_table, "it computes its angles: --attr angles=exact")?;
-            unless(case.word("scaling", "none") == "llama3", "it scales by factors of its own")
+            unless(case.word("scaling")? == "llama3", "it scales by factors of its own")
         }
-        "attention" => unless(case.word("mask", "none") == "window", "its masks are given to it"),
+        "attention" => unless(case.word("mask")? == "window", "its masks are given to it"),
         _ => Ok(()),
     }
 }
@@ -119,13 +115,13 @@ pub(super) fn supports(case: &Case) -> Result<(), String> {
 /// The last nodes of a case's graph.
 pub(super) fn nodes(
     maker: &mut Maker<'_>,
-    case: &Case,
+    case: &ExplicitCase,
     given: &[Bound],
 ) -> Result<Vec<Handle>, KernelError> {
     (find(case).map_err(KernelError::Refused)?.nodes)(maker, case, given)
 }
 
-fn find(case: &Case) -> Result<&'static Op, String> {
+fn find(case: &ExplicitCase) -> Result<&'static Op, String> {
     let known = OPS.iter().find(|(name, _)| *name == case.op);
     known.map(|(_, op)| op).ok_or_else(|| format!("it has no `{}`", case.op))
 }
@@ -154,10 +150,14 @@ fn two(
     }])
 }
 
-fn axpy(maker: &mut Maker<'_>, case: &Case, given: &[Bound]) -> Result<Vec<Handle>, KernelError> {
+fn axpy(
+    maker: &mut Maker<'_>,
+    case: &ExplicitCase,
+    given: &[Bound],
+) -> Result<Vec<Handle>, KernelError> {
     let scale: unsafe extern "C" fn(Handle, Handle, f32) -> Handle =
         maker.function(c"ggml_scale")?;
-    let alpha = case.real("alpha", 2.0) as f32;
+    let alpha = case.real("alpha")? as f32;
     // SAFETY: the declared type, on tensors of this context.
     let scaled = unsafe { scale(maker.context, maker.tensor(given[0])?, alpha) };
     let scaled = maker.lay(scaled, given[2])?;
@@ -165,7 +165,11 @@ fn axpy(maker: &mut Maker<'_>, case: &Case, given: &[Bound]) -> Result<Vec<Handl
 }
 
 /// Each pair of rows is a product of matrices of one row.
-fn dot(maker: &mut Maker<'_>, _: &Case, given: &[Bound]) -> Result<Vec<Handle>, KernelError> {
+fn dot(
+    maker: &mut Maker<'_>,
+    _: &ExplicitCase,
+    given: &[Bound],
+) -> Result<Vec<Handle>, KernelError> {
     let (x, y) = (maker.tensor(given[0].row_by_row())?, maker.tensor(given[1].row_by_row())?);
     let product = maker.binary(c"ggml_mul_mat", x, y)?;
     Ok(vec![maker.lay(product, given[2])?])
@@ -173,11 +177,11 @@ fn dot(maker: &mut Maker<'_>, _: &Case, given: &[Bound]) -> Result<Vec<Handle>, 
 
 fn softmax(
     maker: &mut Maker<'_>,
-    case: &Case,
+    case: &ExplicitCase,
     given: &[Bound],
 ) -> Result<Vec<Handle>, KernelError> {
     let names = [c"ggml_soft_max", c"ggml_soft_max_inplace"];
-    if case.word("mask", "none") == "none" {
+    if case.word("mask")? == "none" {
         return one(maker, names, given);
     }
     let mask: unsafe extern "C" fn(Handle, Handle, c_int) -> Handle =
@@ -203,41 +207,41 @@ fn normal(
 
 fn rms_norm(
     maker: &Maker<'_>,
-    case: &Case,
+    case: &ExplicitCase,
     x: Bound,
     w: Bound,
     y: Bound,
 ) -> Result<Handle, KernelError> {
-    let normal = normal(maker, c"ggml_rms_norm", maker.tensor(x)?, case.real("eps", 1e-6), y)?;
+    let normal = normal(maker, c"ggml_rms_norm", maker.tensor(x)?, case.real("eps")?, y)?;
     // In place, as the library's allocator of graphs lays it out.
     maker.binary(c"ggml_mul_inplace", normal, maker.tensor(w)?)
 }
 
 fn layer_norm(
     maker: &mut Maker<'_>,
-    case: &Case,
+    case: &ExplicitCase,
     given: &[Bound],
 ) -> Result<Vec<Handle>, KernelError> {
     let x = maker.tensor(given[0])?;
-    let normal = normal(maker, c"ggml_norm", x, case.real("eps", 1e-5), given[3])?;
+    let normal = normal(maker, c"ggml_norm", x, case.real("eps")?, given[3])?;
     let scaled = maker.binary(c"ggml_mul_inplace", normal, maker.tensor(given[1])?)?;
     Ok(vec![maker.binary(c"ggml_add_inplace", scaled, maker.tensor(given[2])?)?])
 }
 
 fn add_rms_norm(
     maker: &mut Maker<'_>,
-    case: &Case,
+    case: &ExplicitCase,
     given: &[Bound],
 ) -> Result<Vec<Handle>, KernelError> {
     let sum = maker.binary(c"ggml_add", maker.tensor(given[0])?, maker.tensor(given[1])?)?;
     let sum = maker.lay(sum, given[3])?;
-    let normal = normal(maker, c"ggml_rms_norm", sum, case.real("eps", 1e-6), given[4])?;
+    let normal = normal(maker, c"ggml_rms_norm", sum, case.real("eps")?, given[4])?;
     Ok(vec![maker.binary(c"ggml_mul_inplace", normal, maker.tensor(given[2])?)?])
 }
 
 fn qk_norm(
     maker: &mut Maker<'_>,
-    case: &Case,
+    case: &ExplicitCase,
     given: &[Bound],
 ) -> Result<Vec<Handle>, KernelError> {
     // All inputs come first, then all weights, then all outputs: one each for q, for k, or for
@@ -249,7 +253,11 @@ fn qk_norm(
     (0..count).map(norm).collect()
 }
 
-fn rope(maker: &mut Maker<'_>, case: &Case, given: &[Bound]) -> Result<Vec<Handle>, KernelError> {
+fn rope(
+    maker: &mut Maker<'_>,
+    case: &ExplicitCase,
+    given: &[Bound],
+) -> Result<Vec<Handle>, KernelError> {
     type Rope = unsafe extern "C" fn(
         Handle,
         Handle,
@@ -265,22 +273,22 @@ fn rope(maker: &mut Maker<'_>, case: &Case, given: &[Bound]) -> Result<Vec<Handl
         f32,
         f32,
     ) -> Handle;
-    let is_in_place = case.flag("inplace", false);
+    let is_in_place = case.flag("inplace")?;
     let name = if is_in_place { c"ggml_rope_ext_inplace" } else { c"ggml_rope_ext" };
     let rope: Rope = maker.function(name)?;
     // In place, the written operand follows the positions.
     let (x, positions) = if is_in_place { (given[1], given[0]) } else { (given[0], given[1]) };
-    let part = match case.real("part", 0.0) as usize {
+    let part = match case.int("part")? as usize {
         0 => x.sizes[0],
         part => part,
     };
-    let mode = if case.word("pairing", "neox") == "gptj" { 0 } else { 2 };
-    let slower = match case.word("scaling", "none") {
-        "linear" => 1.0 / case.real("factor", 1.0) as f32,
+    let mode = if case.word("pairing")? == "gptj" { 0 } else { 2 };
+    let slower = match case.word("scaling")? {
+        "linear" => 1.0 / case.real("factor")? as f32,
         _ => 1.0,
     };
     let (x, positions) = (maker.tensor(x)?, maker.tensor(positions)?);
-    let theta = case.real("theta", 10_000.0) as f32;
+    let theta = case.real("theta")? as f32;
     // SAFETY: the declared type, on tensors of this context; there are no factors.
     let turned = unsafe {
         rope(
@@ -305,7 +313,7 @@ fn rope(maker: &mut Maker<'_>, case: &Case, given: &[Bound]) -> Result<Vec<Handl
 /// The result has the heads of a query side by side, so it is copied to where heads are apart.
 fn attention(
     maker: &mut Maker<'_>,
-    case: &Case,
+    case: &ExplicitCase,
     given: &[Bound],
 ) -> Result<Vec<Handle>, KernelError> {
     type Attend =
@@ -315,11 +323,11 @@ fn attention(
     let permute: Permute = maker.function(c"ggml_permute")?;
     let [q, k, v, o] = [given[0], given[1], given[2], given[3]];
     let [d, queries, heads, batches] = q.sizes;
-    let scale = match case.real("scale", 0.0) {
+    let scale = match case.real("scale")? {
         0.0 => (d as f64).sqrt().recip(),
         scale => scale,
     };
-    let mask = match case.word("mask", "none") {
+    let mask = match case.word("mask")? {
         "causal" => {
             let keys = k.sizes[1];
             let before = keys as isize - queries as isize;
@@ -341,17 +349,29 @@ fn attention(
     Ok(vec![maker.lay(maker.unary(c"ggml_cont", permuted)?, o)?])
 }
 
-fn transpose(maker: &mut Maker<'_>, _: &Case, given: &[Bound]) -> Result<Vec<Handle>, KernelError> {
+fn transpose(
+    maker: &mut Maker<'_>,
+    _: &ExplicitCase,
+    given: &[Bound],
+) -> Result<Vec<Handle>, KernelError> {
     let turned = maker.unary(c"ggml_transpose", maker.tensor(given[0])?)?;
     Ok(vec![maker.lay(maker.unary(c"ggml_cont", turned)?, given[1])?])
 }
 
-fn cast(maker: &mut Maker<'_>, _: &Case, given: &[Bound]) -> Result<Vec<Handle>, KernelError> {
+fn cast(
+    maker: &mut Maker<'_>,
+    _: &ExplicitCase,
+    given: &[Bound],
+) -> Result<Vec<Handle>, KernelError> {
     let (x, y) = (maker.tensor(given[0])?, maker.tensor(given[1])?);
     Ok(vec![maker.binary(c"ggml_cpy", x, y)?])
 }
 
-fn matmul(maker: &mut Maker<'_>, _: &Case, given: &[Bound]) -> Result<Vec<Handle>, KernelError> {
+fn matmul(
+    maker: &mut Maker<'_>,
+    _: &ExplicitCase,
+    given: &[Bound],
+) -> Result<Vec<Handle>, KernelError> {
     let (left, right) = (maker.tensor(given[0])?, maker.tensor(given[1])?);
     Ok(vec![maker.lay(maker.binary(c"ggml_mul_mat", right, left)?, given[2])?])
 }
@@ -359,10 +379,12 @@ fn matmul(maker: &mut Maker<'_>, _: &Case, given: &[Bound]) -> Result<Vec<Handle
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::trial::explicit;
 
     #[test]
     fn cases_without_an_equal_are_refused_with_what_would_do() {
-        let refused = |case: &str| supports(&case.parse().unwrap()).err().unwrap_or_default();
+        let refused =
+            |case: &str| supports(&explicit(&case.parse().unwrap())).err().unwrap_or_default();
         assert!(refused("matmul:f32[m=2,n=2,k=2]").contains("--attr layout=nt"));
         assert_eq!(refused("matmul:f32[m=2,n=2,k=2;layout=nt]"), "");
         assert!(refused("matmul:bf16[m=2,n=2,k=2;layout=nt]").contains("--attr out=f32"));

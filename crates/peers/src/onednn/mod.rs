@@ -9,10 +9,10 @@ use crate::rows::{Dense, is_settled, operands};
 use crate::{Found, Peer, Ready, Source};
 use library::Library;
 use primitive::Primitive;
-use proofmark_contract::{Call, KernelError, Operand, Role, Signature, Unsupported};
-use proofmark_schema::{Case, DType, ErrorContract, Receipt};
+use proofmark_contract::{Call, ExplicitCase, KernelError, Operand, Role, Signature, Unsupported};
+use proofmark_schema::{DType, ErrorContract, Receipt};
 use proofmark_tensor::Tensor;
-use recipe::{Lay, OPS, number, recipe};
+use recipe::{Lay, OPS, number, recipe, relu};
 use std::cell::{Cell, RefCell};
 use std::ffi::c_int;
 use std::ptr::null_mut;
@@ -47,24 +47,26 @@ impl Peer for OneDnn {
         &["libdnnl.so.3"]
     }
 
-    fn supports(&self, case: &Case) -> Result<(), Unsupported> {
+    fn supports(&self, case: &ExplicitCase) -> Result<(), Unsupported> {
         let refused = |reason: &str| Err(Unsupported(reason.to_owned()));
         if number(case.dtype).is_none() {
             return refused("it has f32, bf16 and f16");
         }
-        if case.word("rounding", "nearest") != "nearest" {
+        if case.is("rounding", "stochastic") {
             return refused("it rounds to nearest only");
         }
-        if case.word("mask", "none") != "none" {
-            return refused("it has no mask inside its softmax");
-        }
-        let is_scaled = case.op == "matmul_int8" && case.word("out", "f32") == "f32";
-        let is_active = case.word("activation", "none") != "none";
-        let has_epilogue = case.flag("bias", false) || is_active || is_scaled;
+        let has_epilogue = match case.op.as_str() {
+            "matmul" => case.flag("bias")? || case.word("activation")? != "none",
+            "matmul_int8" => case.word("out")? == "f32",
+            _ => false,
+        };
         if has_epilogue && case.size("k") == Some(0) {
             return refused("it does not define what follows a product of no terms");
         }
         match case.op.as_str() {
+            "softmax" if case.word("mask")? != "none" => {
+                return refused("it has no mask inside its softmax");
+            }
             "sum" | "mean" | "max" if case.axes.iter().any(|(_, size)| *size == 0) => {
                 return refused("it does not reduce what is empty");
             }
@@ -74,10 +76,10 @@ impl Peer for OneDnn {
             "layer_norm" if case.dtype != DType::F32 => {
                 return refused("scale and shift of its layer norm are f32");
             }
-            "dequantize_int8" if !case.flag("symmetric", true) => {
+            "dequantize_int8" if !case.flag("symmetric")? => {
                 return refused("its product of codes and scales has no zero points");
             }
-            "dequantize_int8" if has_short_group(case) => {
+            "dequantize_int8" if has_short_group(case)? => {
                 return refused("it broadcasts scales over whole groups only");
             }
             "softmax" if case.dtype != DType::F32 => {
@@ -91,13 +93,13 @@ impl Peer for OneDnn {
     /// Its conversions of bf16 and its exponential lose subnormals, and a value gated by them is
     /// lost with the gate. Its relu returns 0 for NaN, its gelu returns NaN for infinity, and its
     /// softmax and norms follow no rule for them either.
-    fn contract(&self, case: &Case) -> ErrorContract {
+    fn contract(&self, case: &ExplicitCase) -> ErrorContract {
         let is_exact = matches!(
             case.op.as_str(),
             "matmul" | "matmul_int8" | "transpose" | "conv1d" | "conv2d"
         );
         let finite_only = match case.op.as_str() {
-            "matmul" => matches!(case.word("activation", "none"), "relu" | "gelu"),
+            "matmul" => ["relu", "gelu"].iter().any(|word| case.is("activation", word)),
             op => FINITE_ONLY.contains(&op),
         };
         let cancels = matches!(case.op.as_str(), "gelu_tanh" | "swiglu" | "geglu");
@@ -107,7 +109,7 @@ impl Peer for OneDnn {
     fn load(
         &self,
         found: &Found,
-        case: &Case,
+        case: &ExplicitCase,
         signature: &Signature,
         threads: usize,
     ) -> Result<Ready, String> {
@@ -159,17 +161,17 @@ impl Peer for OneDnn {
 }
 
 /// Whether the last of several groups of a row has fewer elements than the others.
-fn has_short_group(case: &Case) -> bool {
-    let (group, length) = (case.real("group", 32.0).max(1.0) as u64, case.size("d").unwrap_or(0));
-    let is_grouped = case.word("scheme", "channel") == "group";
-    is_grouped && length > group && !length.is_multiple_of(group)
+fn has_short_group(case: &ExplicitCase) -> Result<bool, Unsupported> {
+    let (group, length) = (case.int("group")?.max(1) as u64, case.size("d").unwrap_or(0));
+    let is_grouped = case.word("scheme")? == "group";
+    Ok(is_grouped && length > group && !length.is_multiple_of(group))
 }
 
 /// Whether sums that are asked for as i32 are rounded on the way: this implementation multiplies
 /// signed bytes as unsigned ones and corrects the sum in f32, which is exact up to 2^24, that is
 /// for 1024 products. Seen with oneDNN 3.2; on AMX sums are exact.
-fn rounds_sums(case: &Case, implementation: &str) -> bool {
-    let is_raw = case.op == "matmul_int8" && case.word("out", "f32") == "i32";
+fn rounds_sums(case: &ExplicitCase, implementation: &str) -> bool {
+    let is_raw = case.op == "matmul_int8" && case.is("out", "i32");
     is_raw && case.size("k") > Some(1024) && implementation.ends_with("avx512_core_vnni")
 }
 
@@ -177,7 +179,7 @@ fn rounds_sums(case: &Case, implementation: &str) -> bool {
 fn nothing(library: &'static Library) -> Result<Primitive, String> {
     let operand = |name, role| Operand::new(name, role, DType::F32, &[1]);
     let lays = [operand("x", Role::Input), operand("y", Role::Output)];
-    let mut recipe = recipe(&Case::new("relu", DType::F32), &lays.each_ref().map(Lay::inhabited))?;
+    let mut recipe = relu(&lays.each_ref().map(Lay::inhabited));
     recipe.views.iter_mut().for_each(|view| view.dims[0] = 0);
     let primitive = Primitive::new(library, recipe)?;
     primitive.set_addresses(&[null_mut(); 2])?;
@@ -187,7 +189,7 @@ fn nothing(library: &'static Library) -> Result<Primitive, String> {
 /// A case that is called.
 struct Contender {
     library: &'static Library,
-    case: Case,
+    case: ExplicitCase,
     /// How its operands lie without padding.
     expected: Vec<Lay>,
     /// An operand has no elements, which the library does not define.
@@ -273,10 +275,11 @@ impl Contender {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::trial::explicit;
 
     #[test]
     fn what_it_does_not_define_or_rounds_elsewhere_is_refused() {
-        let refused = |case: &str| match OneDnn.supports(&case.parse().unwrap()) {
+        let refused = |case: &str| match OneDnn.supports(&explicit(&case.parse().unwrap())) {
             Ok(()) => String::new(),
             Err(Unsupported(reason)) => reason,
         };
@@ -293,7 +296,7 @@ mod tests {
 
     #[test]
     fn sums_are_asked_for_as_i32_where_they_stay_exact() {
-        let rounds = |case: &str, name| rounds_sums(&case.parse().unwrap(), name);
+        let rounds = |case: &str, name| rounds_sums(&explicit(&case.parse().unwrap()), name);
         let (long, vnni) = ("matmul_int8:i8[m=2,n=3,k=1025;out=i32]", "brg:avx512_core_vnni");
         assert!(rounds(long, vnni));
         assert!(!rounds(long, "brg:avx512_core_amx"));

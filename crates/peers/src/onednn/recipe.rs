@@ -1,8 +1,8 @@
 //! Each op in oneDNN's terms: the formula, how its operands lie, and what follows it.
 
 use super::primitive::{After, Formula, Moves, Recipe, View, algorithm, role};
-use proofmark_contract::Operand;
-use proofmark_schema::{Case, DType};
+use proofmark_contract::{ExplicitCase, Operand, Unsupported};
+use proofmark_schema::DType;
 use proofmark_tensor::Tensor;
 use std::ffi::c_int;
 
@@ -37,7 +37,7 @@ impl Lay {
 }
 
 /// Makes the recipe of a case whose operands have these layouts.
-type Make = fn(&Case, &[Lay]) -> Recipe;
+type Make = fn(&ExplicitCase, &[Lay]) -> Result<Recipe, Unsupported>;
 
 /// Every op that there is a recipe for. Two ops are left out because the library computes them
 /// wrong: its gelu is infinite above half of the greatest number, and the logarithm of its
@@ -47,7 +47,7 @@ pub(super) const OPS: &[(&str, Make)] = &[
     ("sub", |_, lays| binary(algorithm::SUB, lays)),
     ("mul", |_, lays| binary(algorithm::MUL, lays)),
     ("div", |_, lays| binary(algorithm::DIV, lays)),
-    ("relu", |_, lays| eltwise(algorithm::RELU, 0.0, lays)),
+    ("relu", |_, lays| Ok(relu(lays))),
     ("exp", |_, lays| eltwise(algorithm::EXP, 0.0, lays)),
     ("tanh", |_, lays| eltwise(algorithm::TANH, 0.0, lays)),
     ("sigmoid", |_, lays| eltwise(algorithm::LOGISTIC, 0.0, lays)),
@@ -57,9 +57,9 @@ pub(super) const OPS: &[(&str, Make)] = &[
     ("swiglu", |_, lays| then(algorithm::SWISH, 1.0, algorithm::MUL, lays)),
     ("geglu", |_, lays| then(algorithm::GELU_TANH, 0.0, algorithm::MUL, lays)),
     ("axpy", |case, lays| {
-        then(algorithm::LINEAR, case.real("alpha", 2.0) as f32, algorithm::ADD, lays)
+        then(algorithm::LINEAR, case.real("alpha")? as f32, algorithm::ADD, lays)
     }),
-    ("softmax", |_, lays| along_rows(Formula::Softmax(algorithm::SOFTMAX), lays)),
+    ("softmax", |_, lays| Ok(along_rows(Formula::Softmax(algorithm::SOFTMAX), lays))),
     ("layer_norm", layer_norm),
     ("sum", |case, lays| reduction(algorithm::REDUCE_SUM, case, lays)),
     ("mean", |case, lays| reduction(algorithm::REDUCE_MEAN, case, lays)),
@@ -67,9 +67,9 @@ pub(super) const OPS: &[(&str, Make)] = &[
     ("transpose", |_, lays| {
         let mut turned = planes(role::RESULT, 1, lays);
         turned.swap_last();
-        Formula::Reorder.of(vec![planes(role::SOURCE, 0, lays), turned])
+        Ok(Formula::Reorder.of(vec![planes(role::SOURCE, 0, lays), turned]))
     }),
-    ("cast", |_, lays| along_rows(Formula::Reorder, lays)),
+    ("cast", |_, lays| Ok(along_rows(Formula::Reorder, lays))),
     ("conv1d", conv),
     ("conv2d", conv),
     ("dequantize_int8", dequantize_int8),
@@ -78,10 +78,10 @@ pub(super) const OPS: &[(&str, Make)] = &[
 ];
 
 /// The recipe of a case.
-pub(super) fn recipe(case: &Case, lays: &[Lay]) -> Result<Recipe, String> {
+pub(super) fn recipe(case: &ExplicitCase, lays: &[Lay]) -> Result<Recipe, String> {
     let known = OPS.iter().find(|(name, _)| *name == case.op);
     let (_, make) = known.ok_or_else(|| format!("it has no `{}`", case.op))?;
-    Ok(make(case, lays))
+    Ok(make(case, lays)?)
 }
 
 /// From the one source to the result, which may be the same operand.
@@ -90,8 +90,13 @@ fn along_rows(formula: Formula, lays: &[Lay]) -> Recipe {
     formula.of(vec![matrix(role::SOURCE, 0, lays), matrix(role::RESULT, last, lays)])
 }
 
-fn eltwise(kind: c_int, alpha: f32, lays: &[Lay]) -> Recipe {
-    along_rows(Formula::Eltwise(kind, alpha), lays)
+fn eltwise(kind: c_int, alpha: f32, lays: &[Lay]) -> Result<Recipe, Unsupported> {
+    Ok(along_rows(Formula::Eltwise(kind, alpha), lays))
+}
+
+/// The recipe of `relu`, which has no attribute that matters.
+pub(super) fn relu(lays: &[Lay]) -> Recipe {
+    along_rows(Formula::Eltwise(algorithm::RELU, 0.0), lays)
 }
 
 /// The indices of the first source, the second source and the result. In place, the written operand
@@ -100,33 +105,32 @@ fn pair(lays: &[Lay]) -> [usize; 3] {
     if lays.len() == 2 { [1, 0, 1] } else { [0, 1, 2] }
 }
 
-fn binary(kind: c_int, lays: &[Lay]) -> Recipe {
+fn binary(kind: c_int, lays: &[Lay]) -> Result<Recipe, Unsupported> {
     let [first, second, result] = pair(lays);
-    Formula::Binary(kind).of(vec![
+    Ok(Formula::Binary(kind).of(vec![
         matrix(role::SOURCE, first, lays),
         matrix(role::SECOND_SOURCE, second, lays),
         matrix(role::RESULT, result, lays),
-    ])
+    ]))
 }
 
 /// A function of the first source, then an operation with the second.
-fn then(kind: c_int, alpha: f32, after: c_int, lays: &[Lay]) -> Recipe {
+fn then(kind: c_int, alpha: f32, after: c_int, lays: &[Lay]) -> Result<Recipe, Unsupported> {
     let [first, second, result] = pair(lays);
     let views = vec![matrix(role::SOURCE, first, lays), matrix(role::RESULT, result, lays)];
-    Formula::Eltwise(kind, alpha)
-        .of(views)
-        .after(After::Binary(after, matrix(role::SECOND_SOURCE, second, lays)))
+    let second = After::Binary(after, matrix(role::SECOND_SOURCE, second, lays));
+    Ok(Formula::Eltwise(kind, alpha).of(views).after(second))
 }
 
 /// A result whose reduced axes have one element each; it lies without gaps.
-fn reduction(kind: c_int, case: &Case, lays: &[Lay]) -> Recipe {
+fn reduction(kind: c_int, case: &ExplicitCase, lays: &[Lay]) -> Result<Recipe, Unsupported> {
     let [b, s, d] = [0, 1, 2].map(|axis| lays[0].shape[axis] as i64);
     let source = View {
         dims: vec![b, s, d],
         strides: vec![s * lays[0].row_stride as i64, lays[0].row_stride as i64, 1],
         ..matrix(role::SOURCE, 0, lays)
     };
-    let dims = match case.word("axis", "d") {
+    let dims = match case.word("axis")? {
         "s" => vec![b, 1, d],
         "b" => vec![1, s, d],
         "all" => vec![1, 1, 1],
@@ -134,27 +138,28 @@ fn reduction(kind: c_int, case: &Case, lays: &[Lay]) -> Recipe {
     };
     let strides = vec![dims[1] * dims[2], dims[2], 1];
     let result = View { dims, strides, ..matrix(role::RESULT, 1, lays) };
-    Formula::Reduction(kind).of(vec![source, result])
+    Ok(Formula::Reduction(kind).of(vec![source, result]))
 }
 
-fn layer_norm(case: &Case, lays: &[Lay]) -> Recipe {
+fn layer_norm(case: &ExplicitCase, lays: &[Lay]) -> Result<Recipe, Unsupported> {
     let vector = |role, operand: usize| View {
         dims: vec![lays[operand].columns() as i64],
         strides: vec![1],
         ..matrix(role, operand, lays)
     };
-    Formula::LayerNorm(case.real("eps", 1e-5) as f32).of(vec![
+    Ok(Formula::LayerNorm(case.real("eps")? as f32).of(vec![
         matrix(role::SOURCE, 0, lays),
         vector(role::SCALE, 1),
         vector(role::SHIFT, 2),
         matrix(role::RESULT, 3, lays),
-    ])
+    ]))
 }
 
 /// Codes times scales that are broadcast: one for all, for each row, or for each group of a row.
-fn dequantize_int8(case: &Case, lays: &[Lay]) -> Recipe {
+fn dequantize_int8(case: &ExplicitCase, lays: &[Lay]) -> Result<Recipe, Unsupported> {
+    let scheme = case.word("scheme")?;
     let (rows, columns) = (lays[0].rows(), lays[0].columns());
-    let (groups, each) = match case.word("scheme", "channel") {
+    let (groups, each) = match scheme {
         "group" => (lays[1].columns(), columns / lays[1].columns()),
         _ => (1, columns),
     };
@@ -163,12 +168,12 @@ fn dequantize_int8(case: &Case, lays: &[Lay]) -> Recipe {
         strides: [lays[operand].row_stride, each, 1].map(|step| step as i64).to_vec(),
         ..matrix(role, operand, lays)
     };
-    let scales = match case.word("scheme", "channel") {
+    let scales = match scheme {
         "tensor" => ([1, 1, 1], [1, 1, 1]),
         "group" => ([rows, groups, 1], [lays[1].row_stride, 1, 1]),
         _ => ([rows, 1, 1], [1, 1, 1]),
     };
-    Formula::Binary(algorithm::MUL).of(vec![
+    Ok(Formula::Binary(algorithm::MUL).of(vec![
         split(role::SOURCE, 0),
         View {
             dims: scales.0.map(|size| size as i64).to_vec(),
@@ -176,17 +181,16 @@ fn dequantize_int8(case: &Case, lays: &[Lay]) -> Recipe {
             ..matrix(role::SECOND_SOURCE, 1, lays)
         },
         split(role::RESULT, lays.len() - 1),
-    ])
+    ]))
 }
 
-fn conv(case: &Case, lays: &[Lay]) -> Recipe {
-    let int = |name, default| case.real(name, default) as i64;
+fn conv(case: &ExplicitCase, lays: &[Lay]) -> Result<Recipe, Unsupported> {
     let moves = Moves {
-        stride: int("stride", 1.0),
-        between: int("dilation", 1.0) - 1,
-        pad: int("pad", 1.0),
+        stride: case.int("stride")?,
+        between: case.int("dilation")? - 1,
+        pad: case.int("pad")?,
     };
-    let (groups, last) = (int("groups", 1.0), lays.len() - 1);
+    let (groups, last) = (case.int("groups")?, lays.len() - 1);
     let mut weights = whole(role::WEIGHTS, 1, lays);
     if groups > 1 {
         let each = weights.dims[0] / groups;
@@ -197,7 +201,7 @@ fn conv(case: &Case, lays: &[Lay]) -> Recipe {
     if last == 3 {
         views.push(whole(role::BIAS, 2, lays));
     }
-    Formula::Convolution(moves).of(views)
+    Ok(Formula::Convolution(moves).of(views))
 }
 
 /// An operand with all its axes, whose rows lie densely.
@@ -208,15 +212,15 @@ fn whole(role: c_int, operand: usize, lays: &[Lay]) -> View {
     View { strides, dims, ..matrix(role, operand, lays) }
 }
 
-fn matmul(case: &Case, lays: &[Lay]) -> Recipe {
-    let last = lays.len() - 1;
+fn matmul(case: &ExplicitCase, lays: &[Lay]) -> Result<Recipe, Unsupported> {
+    let (last, is_shared) = (lays.len() - 1, case.flag("shared")?);
     // Products that share the right side are one taller product, as in calls of linear layers.
-    let view = |role, operand| match case.flag("shared", false) {
+    let view = |role, operand| match is_shared {
         true => matrix(role, operand, lays),
         false => planes(role, operand, lays),
     };
     let mut right = view(role::WEIGHTS, 1);
-    if case.word("layout", "nn") == "nt" {
+    if case.word("layout")? == "nt" {
         right.swap_last();
     }
     let mut views = vec![view(role::SOURCE, 0), right, view(role::RESULT, last)];
@@ -225,16 +229,16 @@ fn matmul(case: &Case, lays: &[Lay]) -> Recipe {
         views.push(row_of(role::BIAS, 2, lays, axes));
     }
     let recipe = Formula::Matmul.of(views);
-    match case.word("activation", "none") {
+    Ok(match case.word("activation")? {
         "relu" => recipe.after(After::Eltwise(algorithm::RELU, 0.0)),
         "gelu" => recipe.after(After::Eltwise(algorithm::GELU_ERF, 0.0)),
         "gelu_tanh" => recipe.after(After::Eltwise(algorithm::GELU_TANH, 0.0)),
         "silu" => recipe.after(After::Eltwise(algorithm::SWISH, 1.0)),
         _ => recipe,
-    }
+    })
 }
 
-fn matmul_int8(_: &Case, lays: &[Lay]) -> Recipe {
+fn matmul_int8(_: &ExplicitCase, lays: &[Lay]) -> Result<Recipe, Unsupported> {
     let last = lays.len() - 1;
     let mut right = matrix(role::WEIGHTS, 1, lays);
     right.swap_last();
@@ -244,13 +248,14 @@ fn matmul_int8(_: &Case, lays: &[Lay]) -> Recipe {
         matrix(role::RESULT, last, lays),
     ]);
     if last < 4 {
-        return product;
+        return Ok(product);
     }
     let mut of_rows = row_of(role::SECOND_SOURCE, 2, lays, 2);
     of_rows.swap_last();
-    product
+    let of_columns = row_of(role::SECOND_SOURCE, 3, lays, 2);
+    Ok(product
         .after(After::Binary(algorithm::MUL, of_rows))
-        .after(After::Binary(algorithm::MUL, row_of(role::SECOND_SOURCE, 3, lays, 2)))
+        .after(After::Binary(algorithm::MUL, of_columns)))
 }
 
 /// All rows of an operand as one matrix.
@@ -312,13 +317,14 @@ pub(super) fn number(dtype: DType) -> Option<c_int> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::trial::explicit;
 
     fn lay(dtype: DType, shape: &[usize], row_stride: usize) -> Lay {
         Lay { dtype, shape: shape.to_vec(), row_stride }
     }
 
     fn made(case: &str, lays: &[Lay]) -> Recipe {
-        recipe(&case.parse().unwrap(), lays).unwrap()
+        recipe(&explicit(&case.parse().unwrap()), lays).unwrap()
     }
 
     fn shapes(recipe: &Recipe) -> Vec<(usize, Vec<i64>, Vec<i64>)> {

@@ -8,10 +8,10 @@ mod session;
 use crate::peer::{FLUSHED, PLAIN, names};
 use crate::rows::{Dense, is_of_nothing};
 use crate::{Found, Peer, Ready, Source};
-use model::Model;
+use model::{Graph, Model};
 use ops::OPS;
-use proofmark_contract::{Call, KernelError, Operand, Role, Signature, Unsupported};
-use proofmark_schema::{Case, DType, ErrorContract, Receipt};
+use proofmark_contract::{Call, ExplicitCase, KernelError, Operand, Role, Signature, Unsupported};
+use proofmark_schema::{DType, ErrorContract, Receipt};
 use session::{Runtime, Session};
 use std::cell::RefCell;
 use std::ptr::null_mut;
@@ -45,7 +45,7 @@ impl Peer for OnnxRuntime {
     /// tanh is a quotient of polynomials whose terms in x lose the digits of subnormals. Its
     /// sigmoid, `1/2` plus such a quotient, is 0 from -18 down, where e^x is not. No contract
     /// allows that, so it is refused, with silu, swiglu and gelu_quick.
-    fn contract(&self, case: &Case) -> ErrorContract {
+    fn contract(&self, case: &ExplicitCase) -> ErrorContract {
         ErrorContract {
             finite_only: case.op == "max",
             cancels: matches!(case.op.as_str(), "gelu" | "gelu_tanh" | "geglu"),
@@ -53,14 +53,14 @@ impl Peer for OnnxRuntime {
         }
     }
 
-    fn supports(&self, case: &Case) -> Result<(), Unsupported> {
+    fn supports(&self, case: &ExplicitCase) -> Result<(), Unsupported> {
         ops::graph(case).map(drop).map_err(Unsupported)
     }
 
     fn load(
         &self,
         found: &Found,
-        case: &Case,
+        case: &ExplicitCase,
         signature: &Signature,
         threads: usize,
     ) -> Result<Ready, String> {
@@ -102,7 +102,7 @@ impl Peer for OnnxRuntime {
 fn nothing() -> Result<Model, String> {
     let operand = |name, role| Operand::new(name, role, DType::F32, &[1, 0]);
     let operands = vec![operand("x", Role::Input), operand("y", Role::Output)];
-    Model::new(&ops::graph(&Case::new("relu", DType::F32))?, &Signature::new(operands))
+    Model::new(&Graph::from("y0 = Relu(x0)".to_owned()), &Signature::new(operands))
 }
 
 /// A case that is called.

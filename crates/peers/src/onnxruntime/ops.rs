@@ -1,10 +1,11 @@
 //! What ONNX has for each op: nodes, or the reason why they are not its equal.
 
 use super::model::{Graph, element};
-use proofmark_schema::{Case, DType};
+use proofmark_contract::{ExplicitCase, Unsupported};
+use proofmark_schema::DType;
 
 /// The nodes of an op's case.
-type Nodes = fn(&Case) -> Result<Graph, String>;
+type Nodes = fn(&ExplicitCase) -> Result<Graph, String>;
 
 /// Every op that there are nodes for.
 pub(super) const OPS: &[(&str, Nodes)] = &[
@@ -26,7 +27,7 @@ pub(super) const OPS: &[(&str, Nodes)] = &[
     ("dot", dot),
     ("softmax", softmax),
     ("log_softmax", |case| f32_only(case, "y0 = LogSoftmax<axis=-1>(x0)")),
-    ("rms_norm", |case| norm(case, &simplified(case, "y0", "x0", "x1"))),
+    ("rms_norm", |case| norm(case, &simplified(case, "y0", "x0", "x1")?)),
     ("layer_norm", layer_norm),
     ("add_rms_norm", add_rms_norm),
     ("qk_norm", qk_norm),
@@ -50,13 +51,13 @@ pub(super) const OPS: &[(&str, Nodes)] = &[
 ///
 /// # Errors
 /// The reason why it has none, as a fragment.
-pub(super) fn graph(case: &Case) -> Result<Graph, String> {
+pub(super) fn graph(case: &ExplicitCase) -> Result<Graph, String> {
     let known = OPS.iter().find(|(name, _)| *name == case.op);
     let (_, nodes) = known.ok_or_else(|| format!("it has no `{}`", case.op))?;
     nodes(case)
 }
 
-fn size(case: &Case, axis: &str) -> usize {
+fn size(case: &ExplicitCase, axis: &str) -> usize {
     case.size(axis).unwrap_or(1) as usize
 }
 
@@ -64,12 +65,12 @@ fn unless(is_other: bool, words: &str) -> Result<(), String> {
     if is_other { Err(words.to_owned()) } else { Ok(()) }
 }
 
-fn in_new_memory(case: &Case, nodes: &str) -> Result<Graph, String> {
-    unless(case.flag("inplace", false), "it writes results beside its inputs")?;
+fn in_new_memory(case: &ExplicitCase, nodes: &str) -> Result<Graph, String> {
+    unless(case.is_set("inplace"), "it writes results beside its inputs")?;
     Ok(Graph::from(nodes.to_owned()))
 }
 
-fn f32_only(case: &Case, nodes: &str) -> Result<Graph, String> {
+fn f32_only(case: &ExplicitCase, nodes: &str) -> Result<Graph, String> {
     unless(case.dtype != DType::F32, "its CPU kernels of this op are for f32")?;
     in_new_memory(case, nodes)
 }
@@ -86,21 +87,21 @@ fn activation(name: &str, from: &str, to: &str) -> Result<String, String> {
     })
 }
 
-fn gated(case: &Case, name: &str) -> Result<Graph, String> {
+fn gated(case: &ExplicitCase, name: &str) -> Result<Graph, String> {
     let opened = activation(name, "x0", "opened")?;
     f32_only(case, &format!("{opened}\ny0 = Mul(opened, x1)"))
 }
 
-fn axpy(case: &Case) -> Result<Graph, String> {
-    let alpha = case.real("alpha", 2.0);
+fn axpy(case: &ExplicitCase) -> Result<Graph, String> {
+    let alpha = case.real("alpha")?;
     let nodes = "scaled = Mul(alpha, x0)\ny0 = Add(scaled, x1)";
     f32_only(case, &format!("alpha = Constant<value_float={alpha:e}>()\n{nodes}"))
 }
 
-fn reduction(case: &Case, op: &str) -> Result<Graph, String> {
+fn reduction(case: &ExplicitCase, op: &str) -> Result<Graph, String> {
     let is_empty = case.axes.iter().any(|(_, size)| *size == 0);
     unless(is_empty, "it does not reduce what is empty")?;
-    let along = match case.word("axis", "d") {
+    let along = match case.word("axis")? {
         "s" => "1:",
         "b" => "0:",
         "all" => "0:1:2",
@@ -117,16 +118,16 @@ fn reduction(case: &Case, op: &str) -> Result<Graph, String> {
     Ok(if along.len() > 2 { graph.shaped("y0", []) } else { graph })
 }
 
-fn mse(case: &Case) -> Result<Graph, String> {
+fn mse(case: &ExplicitCase) -> Result<Graph, String> {
     let is_empty = case.axes.iter().any(|(_, size)| *size == 0);
     unless(is_empty, "it does not reduce what is empty")?;
-    unless(case.word("reduction", "mean") != "mean", "only the mean is composed")?;
+    unless(case.word("reduction")? != "mean", "only the mean is composed")?;
     let nodes = "apart = Sub(x0, x1)\nsquares = Mul(apart, apart)\n\
                  y0 = ReduceMean<axes=0:1:2,keepdims=0>(squares)";
     Ok(f32_only(case, nodes)?.shaped("y0", []))
 }
 
-fn softmax_grad(case: &Case) -> Result<Graph, String> {
+fn softmax_grad(case: &ExplicitCase) -> Result<Graph, String> {
     let nodes = "along = Constant<value_ints=2:>()\nproducts = Mul(x0, x1)\n\
                  sum = ReduceSum<keepdims=1>(products, along)\n\
                  apart = Sub(x1, sum)\ny0 = Mul(x0, apart)";
@@ -134,60 +135,66 @@ fn softmax_grad(case: &Case) -> Result<Graph, String> {
 }
 
 /// Multiplies each pair of rows as a matrix of one row and a matrix of one column.
-fn dot(case: &Case) -> Result<Graph, String> {
+fn dot(case: &ExplicitCase) -> Result<Graph, String> {
     let (rows, d) = (size(case, "b") * size(case, "s"), size(case, "d"));
     let graph = f32_only(case, "y0 = MatMul(x0, x1)")?;
     Ok(graph.shaped("x0", [rows, 1, d]).shaped("x1", [rows, d, 1]).shaped("y0", [rows, 1, 1]))
 }
 
-fn softmax(case: &Case) -> Result<Graph, String> {
-    unless(case.word("mask", "none") != "none", "it has no mask inside its softmax")?;
+fn softmax(case: &ExplicitCase) -> Result<Graph, String> {
+    unless(case.word("mask")? != "none", "it has no mask inside its softmax")?;
     f32_only(case, "y0 = Softmax<axis=-1>(x0)")
 }
 
 /// Normalisations exist for the shorter floats too.
-fn norm(case: &Case, nodes: &str) -> Result<Graph, String> {
-    unless(case.word("variant", "llama") != "llama", "it weights by w, not by 1 + w")?;
+fn norm(case: &ExplicitCase, nodes: &str) -> Result<Graph, String> {
+    unless(case.is("variant", "gemma"), "it weights by w, not by 1 + w")?;
     in_new_memory(case, nodes)
 }
 
-fn simplified(case: &Case, to: &str, from: &str, weight: &str) -> String {
-    let eps = case.real("eps", 1e-6);
-    format!("{to} = SimplifiedLayerNormalization<axis=-1,epsilon={eps:e}>({from}, {weight})")
+fn simplified(
+    case: &ExplicitCase,
+    to: &str,
+    from: &str,
+    weight: &str,
+) -> Result<String, Unsupported> {
+    let norm = format!("SimplifiedLayerNormalization<axis=-1,epsilon={:e}>", case.real("eps")?);
+    Ok(format!("{to} = {norm}({from}, {weight})"))
 }
 
-fn layer_norm(case: &Case) -> Result<Graph, String> {
-    let eps = case.real("eps", 1e-5);
+fn layer_norm(case: &ExplicitCase) -> Result<Graph, String> {
+    let eps = case.real("eps")?;
     let nodes = format!("y0 = LayerNormalization<axis=-1,epsilon={eps:e}>(x0, x1, x2)");
     norm(case, &nodes)
 }
 
-fn add_rms_norm(case: &Case) -> Result<Graph, String> {
-    let eps = case.real("eps", 1e-6);
+fn add_rms_norm(case: &ExplicitCase) -> Result<Graph, String> {
+    let eps = case.real("eps")?;
     unless(case.dtype != DType::F32, "it normalises the sum before it is rounded")?;
     let op = format!("own.SkipSimplifiedLayerNormalization<epsilon={eps:e}>");
     norm(case, &format!("y1,,,y0 = {op}(x0, x1, x2)"))
 }
 
-fn qk_norm(case: &Case) -> Result<Graph, String> {
-    let nodes = match case.word("which", "both") {
+fn qk_norm(case: &ExplicitCase) -> Result<Graph, String> {
+    let nodes = match case.word("which")? {
         "both" => {
             let [q, k] = [("y0", "x0", "x2"), ("y1", "x1", "x3")];
-            [q, k].map(|(to, from, weight)| simplified(case, to, from, weight)).join("\n")
+            let nodes = [q, k].map(|(to, from, weight)| simplified(case, to, from, weight));
+            nodes.into_iter().collect::<Result<Vec<_>, _>>()?.join("\n")
         }
-        _ => simplified(case, "y0", "x0", "x1"),
+        _ => simplified(case, "y0", "x0", "x1")?,
     };
     norm(case, &nodes)
 }
 
 /// The library treats heads side by side as one axis. Positions count from 0, as the rows of the
 /// tables do.
-fn rope(case: &Case) -> Result<Graph, String> {
-    let is_exact = case.word("angles", "table") != "table";
+fn rope(case: &ExplicitCase) -> Result<Graph, String> {
+    let is_exact = case.word("angles")? != "table";
     unless(is_exact, "its angles come from tables: --attr angles=table")?;
     let [b, s, h, d] = ["b", "s", "h", "d"].map(|axis| size(case, axis));
-    let interleaved = u8::from(case.word("pairing", "neox") == "gptj");
-    let part = match case.real("part", 0.0) as usize {
+    let interleaved = u8::from(case.word("pairing")? == "gptj");
+    let part = match case.int("part")? as usize {
         part if part == d => 0,
         part => part,
     };
@@ -200,14 +207,14 @@ fn rope(case: &Case) -> Result<Graph, String> {
 }
 
 /// ONNX's own attention, whose causal mask aligns the first query with the first key.
-fn attention(case: &Case) -> Result<Graph, String> {
-    let mask = case.word("mask", "none");
+fn attention(case: &ExplicitCase) -> Result<Graph, String> {
+    let mask = case.word("mask")?;
     unless(mask == "window", "it has no window")?;
     unless(size(case, "t") == 0, "it has no attention without keys")?;
     let is_causal = mask == "causal";
     let is_square = size(case, "q") == size(case, "t");
     unless(is_causal && !is_square, "its causal mask aligns the first query with the first key")?;
-    let scale = match case.real("scale", 0.0) {
+    let scale = match case.real("scale")? {
         0.0 => String::new(),
         scale => format!(",scale={scale:e}"),
     };
@@ -216,8 +223,8 @@ fn attention(case: &Case) -> Result<Graph, String> {
     Ok(Graph { opset: (23, 11), ..graph })
 }
 
-fn cast(case: &Case) -> Result<Graph, String> {
-    let to = match case.word("to", "f32") {
+fn cast(case: &ExplicitCase) -> Result<Graph, String> {
+    let to = match case.word("to")? {
         "bf16" => DType::Bf16,
         "f16" => DType::F16,
         _ => DType::F32,
@@ -225,33 +232,31 @@ fn cast(case: &Case) -> Result<Graph, String> {
     in_new_memory(case, &format!("y0 = Cast<to={}>(x0)", element(to) as u32))
 }
 
-fn conv(case: &Case) -> Result<Graph, String> {
+fn conv(case: &ExplicitCase) -> Result<Graph, String> {
     unless(case.size("c") == Some(0), "it has no convolution without channels")?;
-    let int = |name: &str, default: f64| case.real(name, default) as usize;
     let sides = if case.op == "conv1d" { 1 } else { 2 };
     // One number for each axis, or two for each: before and after.
-    let list = |value: usize, count: usize| format!("{value}:").repeat(count);
+    let list = |value: i64, count: usize| format!("{value}:").repeat(count);
     let attributes = format!(
         "strides={},pads={},dilations={},group={}",
-        list(int("stride", 1.0), sides),
-        list(int("pad", 1.0), 2 * sides),
-        list(int("dilation", 1.0), sides),
-        int("groups", 1.0)
+        list(case.int("stride")?, sides),
+        list(case.int("pad")?, 2 * sides),
+        list(case.int("dilation")?, sides),
+        case.int("groups")?
     );
-    let bias = if case.flag("bias", false) { ", x2" } else { "" };
+    let bias = if case.flag("bias")? { ", x2" } else { "" };
     f32_only(case, &format!("y0 = Conv<{attributes}>(x0, x1{bias})"))
 }
 
-fn dequantize_int8(case: &Case) -> Result<Graph, String> {
+fn dequantize_int8(case: &ExplicitCase) -> Result<Graph, String> {
     let [b, s, d] = ["b", "s", "d"].map(|axis| size(case, axis));
-    unless(!case.flag("symmetric", true), "its zero points have the type of the codes, not i32")?;
-    unless(case.word("to", "f32") != "f32", "its results are f32")?;
+    unless(!case.flag("symmetric")?, "its zero points have the type of the codes, not i32")?;
     let rows = b * s;
-    let (attributes, scales) = match case.word("scheme", "channel") {
+    let (attributes, scales) = match case.word("scheme")? {
         "tensor" => ("axis=0".to_owned(), vec![]),
         "channel" => ("axis=0".to_owned(), vec![rows]),
         _ => {
-            let group = case.real("group", 32.0) as usize;
+            let group = case.int("group")? as usize;
             (format!("axis=1,block_size={group}"), vec![rows, d.div_ceil(group.max(1))])
         }
     };
@@ -260,12 +265,12 @@ fn dequantize_int8(case: &Case) -> Result<Graph, String> {
     Ok(Graph { opset: (21, 10), ..graph })
 }
 
-fn matmul(case: &Case) -> Result<Graph, String> {
-    let product = match case.word("layout", "nn") {
+fn matmul(case: &ExplicitCase) -> Result<Graph, String> {
+    let product = match case.word("layout")? {
         "nt" => "own.FusedMatMul<transB=1>",
         _ => "MatMul",
     };
-    let has_bias = case.flag("bias", false);
+    let has_bias = case.flag("bias")?;
     let mut nodes = format!("product = {product}(x0, x1)\n");
     let mut last = "product";
     if has_bias {
@@ -273,7 +278,7 @@ fn matmul(case: &Case) -> Result<Graph, String> {
         last = "biased";
     }
     // The last node writes the result.
-    nodes = match case.word("activation", "none") {
+    nodes = match case.word("activation")? {
         "none" => nodes.replace(&format!("{last} = "), "y0 = "),
         name => nodes + &activation(name, last, "y0")?,
     };
@@ -281,9 +286,9 @@ fn matmul(case: &Case) -> Result<Graph, String> {
 }
 
 /// Weights come transposed to what it multiplies with, as all weights do here.
-fn matmul_int8(case: &Case) -> Result<Graph, String> {
+fn matmul_int8(case: &ExplicitCase) -> Result<Graph, String> {
     let product = "right = Transpose<perm=1:0>(x1)\nsum = MatMulInteger(x0, right)\n";
-    if case.word("out", "f32") == "i32" {
+    if case.word("out")? == "i32" {
         return in_new_memory(case, &product.replace("sum = ", "y0 = "));
     }
     let scaled = "wide = Cast<to=1>(sum)\nhalf = Mul(wide, x2)\ny0 = Mul(half, x3)";
@@ -293,9 +298,10 @@ fn matmul_int8(case: &Case) -> Result<Graph, String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::trial::explicit;
 
     fn nodes(case: &str) -> Result<String, String> {
-        graph(&case.parse().unwrap()).map(|graph| graph.nodes)
+        graph(&explicit(&case.parse().unwrap())).map(|graph| graph.nodes)
     }
 
     #[test]
@@ -312,7 +318,7 @@ mod tests {
     fn a_reduction_is_along_the_axis_of_the_case() {
         let mean = nodes("mean:f32[b=2,s=3,d=4;axis=s]").unwrap();
         assert_eq!(mean, "y0 = ReduceMean<axes=1:,keepdims=0>(x0)");
-        let sum = graph(&"sum:f32[b=2,s=3,d=4;axis=all]".parse().unwrap()).unwrap();
+        let sum = graph(&explicit(&"sum:f32[b=2,s=3,d=4;axis=all]".parse().unwrap())).unwrap();
         assert!(sum.nodes.contains("value_ints=0:1:2"), "{}", sum.nodes);
         assert_eq!(sum.shapes, [("y0", vec![])]);
         assert!(nodes("max:f32[b=2,s=0,d=4;axis=s]").is_err());

@@ -21,7 +21,7 @@ def begin(text):
     # Programs that a framework starts are those of its environment, and find their own home.
     del os.environ["PYTHONHOME"]
     sys.executable = os.path.join(told["packages"][0], *[os.pardir] * 3, "bin", "python3")
-    framework.update(place=told["place"], memory=memory, strides=strides)
+    framework.update(place=told["place"], memory=memory, strides=strides, has=has)
     exec(compile(told["script"], told["name"], "exec"), framework)
 
 
@@ -42,6 +42,11 @@ def bind(text):
     if any(0 in output.shape for output in case.outputs):
         return empty, None
     return framework["bind"](case)
+
+
+def has(case, name, value):
+    """Whether the op has this attribute and this is its value."""
+    return name in case.attrs and case.attrs[name] == value
 
 
 def empty():

@@ -1,7 +1,8 @@
 //! What NumPy and JAX have a call for, or what their users compose of a few.
 
-use super::{no_softmax_in_place, one_entry_a_place};
-use proofmark_schema::{Case, DType};
+use super::{no, no_softmax_in_place, one_entry_a_place};
+use proofmark_contract::{ExplicitCase, Unsupported};
+use proofmark_schema::DType;
 
 /// The ops of both.
 pub(super) const OPS: &[&str] = &[
@@ -61,20 +62,20 @@ pub(super) const NUMPY_OPS: &[&str] = &{
 pub(super) const NUMPY_SIGMOID: &[&str] = &["silu", "gelu_quick", "sigmoid"];
 
 /// Whether NumPy does a case.
-pub(super) fn numpy_supports(case: &Case) -> Result<(), &'static str> {
+pub(super) fn numpy_supports(case: &ExplicitCase) -> Result<(), Unsupported> {
     const ONE_STEP: &[&str] =
         &["add", "sub", "mul", "div", "relu", "exp", "tanh", "transpose", "cast", "max", "argmax"];
     is_reduced(case)?;
     match (case.dtype, case.op.as_str()) {
-        (DType::Bf16, _) => return Err("it has f32 and f16 only"),
+        (DType::Bf16, _) => return no("it has f32 and f16 only"),
         (DType::F16, op) if !ONE_STEP.contains(&op) => {
-            return Err("it would round to f16 after every step");
+            return no("it would round to f16 after every step");
         }
         (_, "coo_to_csr") => return one_entry_a_place(case),
-        (_, "attention") if sees_nothing(case) => {
-            return Err("its softmax does not define a query that sees no key");
+        (_, "attention") if sees_nothing(case)? => {
+            return no("its softmax does not define a query that sees no key");
         }
-        (_, "cast") if case.word("to", "f32") == "bf16" => return Err("it has no bf16"),
+        (_, "cast") if case.word("to")? == "bf16" => return no("it has no bf16"),
         (_, "qk_norm" | "add_rms_norm" | "softmax" | "rope" | "dequantize_int8") => {}
         (_, _) => return Ok(()),
     }
@@ -83,61 +84,60 @@ pub(super) fn numpy_supports(case: &Case) -> Result<(), &'static str> {
 }
 
 /// Whether JAX does a case.
-pub(super) fn jax_supports(case: &Case) -> Result<(), &'static str> {
-    let is_causal = case.word("mask", "none") == "causal";
+pub(super) fn jax_supports(case: &ExplicitCase) -> Result<(), Unsupported> {
     let size = |axis: &str| case.size(axis).unwrap_or(1);
     is_reduced(case)?;
     match case.op.as_str() {
-        _ if case.flag("inplace", false) => Err("its arrays are never written in place"),
+        _ if case.is_set("inplace") => no("its arrays are never written in place"),
         "softmax" | "silu" | "attention" if case.dtype != DType::F32 => {
-            Err("it rounds to the element type after every step")
+            no("it rounds to the element type after every step")
         }
-        "attention" if case.word("mask", "none") == "window" => Err("its windows have two sides"),
-        "attention" if is_causal && size("q") != 1 && size("q") != size("t") => {
-            Err("its causal mask aligns the first query with the first key")
+        "attention" if case.word("mask")? == "window" => no("its windows have two sides"),
+        "attention"
+            if case.word("mask")? == "causal" && size("q") != 1 && size("q") != size("t") =>
+        {
+            no("its causal mask aligns the first query with the first key")
         }
         _ => composed(case),
     }
 }
 
 /// Whether there are no keys, or a mask hides all of them from the first queries.
-fn sees_nothing(case: &Case) -> bool {
-    let is_masked = case.word("mask", "none") != "none";
-    case.size("t") == Some(0) || is_masked && case.size("q") > case.size("t")
+fn sees_nothing(case: &ExplicitCase) -> Result<bool, Unsupported> {
+    let is_masked = case.word("mask")? != "none";
+    Ok(case.size("t") == Some(0) || is_masked && case.size("q") > case.size("t"))
 }
 
 /// Neither library defines the result of a reduction over an empty axis.
-fn is_reduced(case: &Case) -> Result<(), &'static str> {
+fn is_reduced(case: &ExplicitCase) -> Result<(), Unsupported> {
     let is_empty = case.axes.iter().any(|(_, size)| *size == 0);
     match case.op.as_str() {
-        "max" if is_empty => Err("it has no largest of no elements"),
-        "layer_norm_grad" if is_empty => Err("it is not called without elements"),
+        "max" if is_empty => no("it has no largest of no elements"),
+        "layer_norm_grad" if is_empty => no("it is not called without elements"),
         "layer_norm_grad" if case.dtype == DType::Bf16 => {
-            Err("it rounds to the element type in between")
+            no("it rounds to the element type in between")
         }
         _ => Ok(()),
     }
 }
 
 /// Accepts what is composed for both libraries only in its usual form.
-fn composed(case: &Case) -> Result<(), &'static str> {
+fn composed(case: &ExplicitCase) -> Result<(), Unsupported> {
     match case.op.as_str() {
-        "rope" if case.word("scaling", "none") == "llama3" => {
-            Err("the scaling of llama 3 is not composed inside a call")
+        "rope" if case.word("scaling")? == "llama3" => {
+            no("the scaling of llama 3 is not composed inside a call")
         }
-        "dequantize_int8" if !case.flag("symmetric", true) => {
-            Err("only scales without zeros are composed")
+        "dequantize_int8" if !case.flag("symmetric")? => {
+            no("only scales without zeros are composed")
         }
-        "dequantize_int8" if has_rest(case) => Err("only whole groups are composed"),
+        "dequantize_int8" if has_rest(case)? => no("only whole groups are composed"),
         _ => Ok(()),
     }
 }
 
 /// Whether int8 codes come in groups of which the last of a row is short.
-pub(super) fn has_rest(case: &Case) -> bool {
-    if case.word("scheme", "channel") != "group" {
-        return false;
-    }
-    let group = case.real("group", 32.0).max(1.0) as u64;
-    !case.size("d").unwrap_or(0).is_multiple_of(group)
+pub(super) fn has_rest(case: &ExplicitCase) -> Result<bool, Unsupported> {
+    let group = case.int("group")?.max(1) as u64;
+    let has_groups = case.word("scheme")? == "group";
+    Ok(has_groups && !case.size("d").unwrap_or(0).is_multiple_of(group))
 }

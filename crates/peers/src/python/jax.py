@@ -24,7 +24,7 @@ kept = {}
 def introduce(case):
     set_threads(case.threads)
     # Without it JAX makes f32 of every f64, also of one that is asked for.
-    jax.config.update("jax_enable_x64", case.attrs.get("angles") == "exact")
+    jax.config.update("jax_enable_x64", has(case, "angles", "exact"))
     kept["call"] = jax.jit(FUNCTIONS[case.op](case))
     device = jax.devices()[0]
     scaled = "; queries scaled, not scores" * (case.op == "attention")
@@ -101,10 +101,10 @@ def wide(call):
 
 
 def matmul(case):
-    result = jnp.float32 if case.wide else None
-    turn = (lambda b: b.mT) if case.transposed else (lambda b: b)
-    activation = ACTIVATIONS.get(case.attrs.get("activation"))
-    if not activation and not case.attrs.get("bias"):
+    result = jnp.float32 if case.attrs["out"] == "f32" else None
+    turn = (lambda b: b.mT) if case.attrs["layout"] == "nt" else (lambda b: b)
+    activation = ACTIVATIONS.get(case.attrs["activation"])
+    if not activation and not case.attrs["bias"]:
         return lambda a, b: jnp.matmul(a, turn(b), preferred_element_type=result)
 
     def ended(a, b, *bias):
@@ -121,7 +121,8 @@ def normalised(x, eps):
 
 
 def rms_norm(case):
-    return wide(lambda x, w: normalised(x, case.eps) * (w + 1 if case.gemma else w))
+    eps, gemma = case.attrs["eps"], has(case, "variant", "gemma")
+    return wide(lambda x, w: normalised(x, eps) * (w + 1 if gemma else w))
 
 
 def add_rms_norm(case):
@@ -145,7 +146,7 @@ def qk_norm(case):
 
 
 def layer_norm(case):
-    eps = case.attrs.get("eps", 1e-5)
+    eps = case.attrs["eps"]
 
     def call(x, w, bias):
         centred = x - jnp.mean(x, axis=-1, keepdims=True)
@@ -155,9 +156,9 @@ def layer_norm(case):
 
 
 def rope(case):
-    part = case.attrs.get("part", 0) or case.axes["d"]
+    part = case.attrs["part"] or case.axes["d"]
     half = part // 2
-    split = case.attrs.get("pairing", "neox") == "neox"
+    split = case.attrs["pairing"] == "neox"
 
     def turned(x, cos, sin):
         cos, sin = cos[:, None, :], sin[:, None, :]
@@ -171,11 +172,11 @@ def rope(case):
             joined = jnp.stack(both, axis=-1).reshape(wide.shape)
         return jnp.concatenate([joined.astype(x.dtype), rest], axis=-1)
 
-    if case.attrs.get("angles", "table") == "table":
+    if case.attrs["angles"] == "table":
         return turned
-    steps = case.attrs.get("theta", 10000.0) ** (-np.arange(half) / half)
-    if case.attrs.get("scaling", "none") == "linear":
-        steps = steps / case.attrs.get("factor", 1.0)
+    steps = case.attrs["theta"] ** (-np.arange(half) / half)
+    if case.attrs["scaling"] == "linear":
+        steps = steps / case.attrs["factor"]
 
     def exact(x, positions):
         # In f32 an angle of 100,000 is off by thousandths.
@@ -187,8 +188,8 @@ def rope(case):
 
 def attention(case):
     """Its own function has heads after positions."""
-    scale = jnp.float32(case.attrs.get("scale", 0) or case.axes["d"] ** -0.5)
-    causal = case.attrs.get("mask", "none") == "causal" and case.axes["q"] > 1
+    scale = jnp.float32(case.attrs["scale"] or case.axes["d"] ** -0.5)
+    causal = case.attrs["mask"] == "causal" and case.axes["q"] > 1
 
     def call(q, k, v):
         q, k, v = (x.swapaxes(1, 2) for x in (q, k, v))
@@ -201,7 +202,7 @@ def attention(case):
 
 
 def softmax(case):
-    if case.attrs.get("mask", "none") == "none":
+    if case.attrs["mask"] == "none":
         return lambda x: jax.nn.softmax(x, axis=-1)
     s, d = case.axes["s"], case.axes["d"]
     mask = jnp.arange(d) <= jnp.arange(s)[:, None] + (d - s)
@@ -210,7 +211,7 @@ def softmax(case):
 
 
 def axpy(case):
-    alpha = jnp.float32(case.attrs.get("alpha", 2))
+    alpha = jnp.float32(case.attrs["alpha"])
     return wide(lambda x, y: alpha * x + y)
 
 
@@ -226,7 +227,7 @@ def dequantize_int8(case):
 
     def call(codes, scales):
         split = codes.astype(jnp.float32)
-        if case.attrs.get("scheme", "channel") == "group":
+        if case.attrs["scheme"] == "group":
             split = split.reshape(*codes.shape[:-1], scales.shape[-1], -1)
             scales = scales[..., None]
         elif scales.size > 1:
@@ -245,7 +246,7 @@ def matmul_int8(case):
 
 
 def matmul_q8(case):
-    group, terms = case.attrs.get("group", 32), case.axes["k"]
+    group, terms = case.attrs["group"], case.axes["k"]
 
     def call(x, codes, scales):
         codes = codes.astype(jnp.float32)
@@ -261,7 +262,7 @@ def matmul_q8(case):
 
 def axes(case):
     """The axes that a reduction is along."""
-    return {"d": (2,), "s": (1,), "b": (0,), "all": (0, 1, 2)}[case.attrs.get("axis", "d")]
+    return {"d": (2,), "s": (1,), "b": (0,), "all": (0, 1, 2)}[case.attrs["axis"]]
 
 
 def reduction(function):
@@ -269,7 +270,7 @@ def reduction(function):
 
 
 def variance(case):
-    ddof = case.attrs.get("correction", 0)
+    ddof = case.attrs["correction"]
     return wide(lambda x: jnp.var(x, axis=axes(case), ddof=ddof))
 
 
@@ -280,13 +281,13 @@ def argmax(case):
 
 
 def mse(case):
-    last = jnp.sum if case.attrs.get("reduction", "mean") == "sum" else jnp.mean
+    last = jnp.sum if case.attrs["reduction"] == "sum" else jnp.mean
     return lambda x, t: last(jnp.square(x.astype(jnp.float32) - t.astype(jnp.float32)))
 
 
 def cross_entropy(case):
-    smoothing, ignore = case.attrs.get("smoothing", 0.0), case.attrs.get("ignore", -100)
-    mean = case.attrs.get("reduction", "mean") == "mean"
+    smoothing, ignore = case.attrs["smoothing"], case.attrs["ignore"]
+    mean = case.attrs["reduction"] == "mean"
 
     def call(x, targets):
         counts = targets != ignore
@@ -302,7 +303,7 @@ def cross_entropy(case):
 
 
 def layer_norm_grad(case):
-    eps = case.attrs.get("eps", 1e-5)
+    eps = case.attrs["eps"]
 
     def forward(x, gamma, beta):
         centred = x - jnp.mean(x, axis=-1, keepdims=True)
@@ -317,7 +318,7 @@ def layer_norm_grad(case):
 def fft(case):
     names = "xyz"
     axes = [1 + i for i, axis in enumerate(names) if axis == "z" or case.axes[axis] > 1]
-    kind, inverse = case.attrs.get("kind", "c2c"), case.attrs.get("direction") == "inverse"
+    kind, inverse = case.attrs["kind"], case.attrs["direction"] == "inverse"
     sizes = [case.axes[names[i - 1]] for i in axes]
     whole = lambda x: jax.lax.complex(x[..., 0], x[..., 1])
     pairs = lambda y: jnp.stack((y.real, y.imag), -1)
@@ -375,7 +376,7 @@ FUNCTIONS = {
         lambda y, dy: y * (dy - jnp.sum(y * dy, axis=-1, keepdims=True))
     ),
     "transpose": lambda case: lambda x: x.mT,
-    "cast": lambda case: lambda x: x.astype(DTYPES[case.attrs.get("to", "f32")]),
+    "cast": lambda case: lambda x: x.astype(DTYPES[case.attrs["to"]]),
     "dequantize_int8": dequantize_int8,
     "matmul_int8": matmul_int8,
     "matmul_q8": matmul_q8,

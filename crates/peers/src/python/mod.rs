@@ -9,8 +9,8 @@ mod interpreter;
 use crate::peer::{FLUSHED, PLAIN};
 use crate::{Found, Peer, Ready, Source};
 use interpreter::{Interpreter, Object};
-use proofmark_contract::{Call, KernelError, Signature, Unsupported};
-use proofmark_schema::{AttrValue, Case, DType, ErrorContract, Receipt};
+use proofmark_contract::{Call, ExplicitCase, KernelError, Signature, Unsupported};
+use proofmark_schema::{AttrValue, DType, ErrorContract, Receipt};
 use proofmark_tensor::Tensor;
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -28,11 +28,11 @@ pub(crate) struct Framework {
     script: &'static str,
     environment: &'static [(&'static str, &'static str)],
     ops: &'static [&'static str],
-    supports: fn(&Case) -> Result<(), &'static str>,
+    supports: fn(&ExplicitCase) -> Result<(), Unsupported>,
     /// Ops in which it loses subnormals.
     flushes: &'static [&'static str],
     /// Cases in which it follows no rule for NaN and infinities.
-    finite_only: fn(&Case) -> bool,
+    finite_only: fn(&ExplicitCase) -> bool,
     /// Milliseconds until a worker has it ready for a case: fitted to the proofs and a quick race
     /// of `add` on two processors.
     opens_ms: u32,
@@ -94,17 +94,15 @@ pub(crate) const PYTORCH_COMPILE: Framework = Framework {
     ],
     ops: TORCH_OPS,
     supports: |case| match case.op.as_str() {
-        _ if case.flag("inplace", false) => {
-            Err("a compiled function returns its result in new memory")
-        }
+        _ if case.is_set("inplace") => no("a compiled function returns its result in new memory"),
         "fft" | "spmv" | "spmm" | "coo_to_csr" | "csr_to_coo" => {
-            Err("its compiler leaves complex numbers and sparse matrices to the eager functions")
+            no("its compiler leaves complex numbers and sparse matrices to the eager functions")
         }
-        "quantize_int8" if composed::has_rest(case) => {
-            Err("the code that inductor 2.15 makes of a padded row reads past its end")
+        "quantize_int8" if composed::has_rest(case)? => {
+            no("the code that inductor 2.15 makes of a padded row reads past its end")
         }
-        "matmul_fp8_block" if has_one_short_row_of_scales(case) => {
-            Err("the code of inductor 2.15 reads past one row of scales whose last block is short")
+        "matmul_fp8_block" if has_one_short_row_of_scales(case)? => {
+            no("the code of inductor 2.15 reads past one row of scales whose last block is short")
         }
         _ => torch_supports(case),
     },
@@ -130,10 +128,10 @@ pub(crate) const JAX: Framework = Framework {
 };
 
 /// Whether the weight's scales are one row of several, and its last block is short.
-fn has_one_short_row_of_scales(case: &Case) -> bool {
-    let block = case.real("block", 128.0).max(1.0) as u64;
+fn has_one_short_row_of_scales(case: &ExplicitCase) -> Result<bool, Unsupported> {
+    let block = case.int("block")?.max(1) as u64;
     let (n, k) = (case.size("n").unwrap_or(0), case.size("k").unwrap_or(0));
-    n <= block && k > block && !k.is_multiple_of(block)
+    Ok(n <= block && k > block && !k.is_multiple_of(block))
 }
 
 /// Sigmoids by an exponential that overflows where the result is not zero yet.
@@ -149,104 +147,111 @@ const TORCH: &[&str] = &["torch", "numpy"];
 /// would be missing from copies of the process. For calls that want threads they are started later.
 const ONE_BLAS_THREAD: (&str, &str) = ("OPENBLAS_NUM_THREADS", "1");
 
-fn torch_supports(case: &Case) -> Result<(), &'static str> {
+/// The answer of a framework to a case that it has no equal of.
+fn no(reason: &str) -> Result<(), Unsupported> {
+    Err(Unsupported(reason.to_owned()))
+}
+
+fn torch_supports(case: &ExplicitCase) -> Result<(), Unsupported> {
     let is_empty = case.axes.iter().any(|(_, size)| *size == 0);
     if is_empty && (case.op.contains("quantize") || case.op.starts_with("matmul_")) {
-        return Err("it has no greatest element of a group without elements, nor empty sums");
+        return no("it has no greatest element of a group without elements, nor empty sums");
     }
     match case.op.as_str() {
-        "max" if is_empty => return Err("it has no largest of no elements"),
-        "layer_norm_grad" if is_empty => return Err("it is not called without elements"),
+        "max" if is_empty => return no("it has no largest of no elements"),
+        "layer_norm_grad" if is_empty => return no("it is not called without elements"),
         "mean" if case.dtype != DType::F32 => {
-            return Err("it rounds the sum to the element type before it divides");
+            return no("it rounds the sum to the element type before it divides");
         }
         "layer_norm_grad" if case.dtype != DType::F32 => {
-            return Err("it keeps mean and root in the element type");
+            return no("it keeps mean and root in the element type");
         }
         "layer_norm" if case.dtype != DType::F32 && case.size("d") == Some(1) => {
-            return Err("in 16 bits it subtracts x · r and mean · r, which leaves their rounding");
+            return no("in 16 bits it subtracts x · r and mean · r, which leaves their rounding");
         }
         "conv1d" | "conv2d" if case.size("c") == Some(0) => {
-            return Err("it has no convolution without channels");
+            return no("it has no convolution without channels");
         }
-        "gru" | "lstm" if is_empty => return Err("its recurrent layers have no empty axes"),
+        "gru" | "lstm" if is_empty => return no("its recurrent layers have no empty axes"),
         "dot" if case.dtype != DType::F32 => {
-            return Err("its results have the element type of its operands");
+            return no("its results have the element type of its operands");
         }
         "axpy" if case.dtype != DType::F32 => {
-            return Err("it rounds alpha · x to the element type before it adds y");
+            return no("it rounds alpha · x to the element type before it adds y");
         }
         "gelu_quick" | "swiglu" | "geglu" if case.dtype != DType::F32 => {
-            return Err("composed of its functions, it rounds to the element type in between");
+            return no("composed of its functions, it rounds to the element type in between");
         }
-        "gelu" | "gelu_tanh" | "gelu_quick" | "swiglu" | "geglu" if case.flag("inplace", false) => {
-            return Err("it has no such function in place");
+        "gelu" | "gelu_tanh" | "gelu_quick" | "swiglu" | "geglu" if case.is_set("inplace") => {
+            return no("it has no such function in place");
+        }
+        "matmul" => torch_multiplies(case)?,
+        // Seen with PyTorch 2.15; only unscaled elements overflow.
+        "quantize_fp8"
+            if case.word("block")? == "unit"
+                && case.word("overflow")? == "nan"
+                && case.word("format")? == "e4m3" =>
+        {
+            return no("its conversion to e4m3 saturates");
+        }
+        "log_softmax" if case.dtype != DType::F32 => {
+            return no("it rounds the logarithm of the sum to the element type on the way");
+        }
+        "spmv" | "spmm" if case.word("format")? == "coo" => {
+            return no("its indices of entries are one tensor of 64 bits");
+        }
+        "rope" if case.flag("inplace")? => {
+            return no("its users make new memory of a turned head");
         }
         _ => {}
     }
-    let is_smooth = !matches!(case.word("activation", "none"), "none" | "relu");
-    if case.op == "matmul" && case.dtype != DType::F32 && is_smooth {
-        return Err("it rounds the sum to the element type before the activation");
+    one_entry_a_place(case)?;
+    no_softmax_in_place(case)
+}
+
+fn torch_multiplies(case: &ExplicitCase) -> Result<(), Unsupported> {
+    let is_short = case.dtype != DType::F32;
+    if is_short && !matches!(case.word("activation")?, "none" | "relu") {
+        return no("it rounds the sum to the element type before the activation");
     }
-    if case.op == "matmul"
-        && case.flag("bias", false)
-        && case.size("b").unwrap_or(1) > 1
-        && !case.flag("shared", false)
-    {
-        return Err("a linear layer has one weight for all batches");
+    if case.flag("bias")? && case.size("b").unwrap_or(1) > 1 && !case.flag("shared")? {
+        return no("a linear layer has one weight for all batches");
     }
-    if case.op == "matmul" && case.dtype != DType::F32 && case.word("out", "same") == "f32" {
-        return Err("its results have the element type of its operands");
-    }
-    // Seen with PyTorch 2.15; only unscaled elements overflow.
-    let overflows = case.op == "quantize_fp8" && case.word("block", "tensor") == "unit";
-    let to_nan = case.word("overflow", "saturate") == "nan";
-    if overflows && to_nan && case.word("format", "e4m3") == "e4m3" {
-        return Err("its conversion to e4m3 saturates");
+    if is_short && case.word("out")? == "f32" {
+        return no("its results have the element type of its operands");
     }
     // Seen with PyTorch 2.15 on AMX: the last pair of a row is read whole, which includes the first
     // element of the next row, or what lies behind the operand.
-    if case.op == "matmul" && case.dtype != DType::F32 && case.size("k").unwrap_or(0) % 2 == 1 {
-        return Err("with an odd k it reads past the end of A");
+    if is_short && case.size("k").unwrap_or(0) % 2 == 1 {
+        return no("with an odd k it reads past the end of A");
     }
-    if case.op == "log_softmax" && case.dtype != DType::F32 {
-        return Err("it rounds the logarithm of the sum to the element type on the way");
-    }
-    if case.word("format", "csr") == "coo" && case.op.starts_with("spm") {
-        return Err("its indices of entries are one tensor of 64 bits");
-    }
-    one_entry_a_place(case)?;
-    if case.op == "rope" && case.flag("inplace", false) {
-        return Err("its users make new memory of a turned head");
-    }
-    no_softmax_in_place(case)
+    Ok(())
 }
 
 /// Seen with PyTorch 2.15: a row of NaN scores gives zeros, gelu returns NaN for +infinity, and AMX
 /// tiles of 16 bits reach into the next rows and multiply by 0 what they find there.
-fn torch_is_finite_only(case: &Case) -> bool {
+fn torch_is_finite_only(case: &ExplicitCase) -> bool {
     match case.op.as_str() {
         "attention" => true,
-        "matmul" => case.dtype != DType::F32 || case.word("activation", "none") == "gelu",
+        "matmul" => case.dtype != DType::F32 || case.is("activation", "gelu"),
         _ => false,
     }
 }
 
 /// Refuses conversions to rows that would add up entries of one place, which the op keeps.
-fn one_entry_a_place(case: &Case) -> Result<(), &'static str> {
-    let is_single = matches!(case.word("pattern", "random"), "stencil" | "banded");
+fn one_entry_a_place(case: &ExplicitCase) -> Result<(), Unsupported> {
     match case.op.as_str() {
-        "coo_to_csr" if !is_single => {
-            Err("it adds up entries of one place: --attr pattern=stencil has none")
+        "coo_to_csr" if !matches!(case.word("pattern")?, "stencil" | "banded") => {
+            no("it adds up entries of one place: --attr pattern=stencil has none")
         }
-        "coo_to_csr" if case.size("n") == Some(0) => Err("a matrix has columns"),
+        "coo_to_csr" if case.size("n") == Some(0) => no("a matrix has columns"),
         _ => Ok(()),
     }
 }
 
-fn no_softmax_in_place(case: &Case) -> Result<(), &'static str> {
-    match case.op == "softmax" && case.flag("inplace", false) {
-        true => Err("it has no softmax in place"),
+fn no_softmax_in_place(case: &ExplicitCase) -> Result<(), Unsupported> {
+    match case.op == "softmax" && case.flag("inplace")? {
+        true => no("it has no softmax in place"),
         false => Ok(()),
     }
 }
@@ -280,14 +285,14 @@ impl Peer for Framework {
         self.opens_ms
     }
 
-    fn supports(&self, case: &Case) -> Result<(), Unsupported> {
-        if case.word("rounding", "nearest") != "nearest" {
-            return Err(Unsupported("it rounds to nearest only".to_owned()));
+    fn supports(&self, case: &ExplicitCase) -> Result<(), Unsupported> {
+        if case.is("rounding", "stochastic") {
+            return no("it rounds to nearest only");
         }
-        (self.supports)(case).map_err(|reason| Unsupported(reason.to_owned()))
+        (self.supports)(case)
     }
 
-    fn contract(&self, case: &Case) -> ErrorContract {
+    fn contract(&self, case: &ExplicitCase) -> ErrorContract {
         let op = case.op.as_str();
         ErrorContract {
             finite_only: (self.finite_only)(case),
@@ -309,7 +314,7 @@ impl Peer for Framework {
     fn load(
         &self,
         found: &Found,
-        case: &Case,
+        case: &ExplicitCase,
         _: &Signature,
         threads: usize,
     ) -> Result<Ready, String> {
@@ -320,6 +325,7 @@ impl Peer for Framework {
         let said: Introduced = serde_json::from_str(&said).map_err(|error| error.to_string())?;
         let binder = Rc::new(Binder {
             bridge: Rc::clone(&bridge),
+            case: case.clone(),
             bound: RefCell::default(),
             last: Cell::new(0),
         });
@@ -391,7 +397,7 @@ struct Introduced {
 }
 
 /// A case in the words of the scripts.
-fn words(case: &Case) -> Value {
+fn words(case: &ExplicitCase) -> Value {
     let axes: BTreeMap<&str, u64> = case.axes.iter().map(|(name, size)| (&**name, *size)).collect();
     let value = |value: &AttrValue| match value {
         AttrValue::Flag(flag) => json!(flag),
@@ -406,11 +412,6 @@ fn words(case: &Case) -> Value {
         "dtype": case.dtype.to_string(),
         "axes": axes,
         "attrs": attrs,
-        "transposed": case.word("layout", "nn") == "nt",
-        "shared": case.flag("shared", false),
-        "wide": case.word("out", "same") == "f32",
-        "eps": case.real("eps", 1e-6),
-        "gemma": case.word("variant", "llama") == "gemma",
     })
 }
 
@@ -438,6 +439,7 @@ const MOST_BOUND: usize = 600;
 /// Finds the Python call for operands, and makes it when they are met first.
 struct Binder {
     bridge: Rc<Object>,
+    case: ExplicitCase,
     bound: RefCell<Vec<Bound>>,
     /// The index that was used last: the next call uses the same or the one after.
     last: Cell<usize>,
@@ -465,7 +467,7 @@ impl Binder {
     }
 
     fn bind(&self, call: &Call<'_>) -> Result<usize, String> {
-        let mut told = words(call.case);
+        let mut told = words(&self.case);
         told["inputs"] = call.inputs.iter().map(operand).collect();
         told["outputs"] = call.outputs.iter().map(operand).collect();
         let made = self.bridge.ask(c"bind", &told.to_string())?;
@@ -499,7 +501,8 @@ fn places(call: &Call<'_>) -> impl Iterator<Item = (usize, usize)> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use proofmark_schema::Underflow;
+    use crate::trial::explicit;
+    use proofmark_schema::{Case, Underflow};
 
     #[test]
     fn what_a_framework_has_no_equal_of_is_refused_before_it_is_loaded() {
@@ -507,7 +510,7 @@ mod tests {
         let in_place = |case: Case| case.attr("inplace", AttrValue::Flag(true));
         let word = |case: Case, name, word: &str| case.attr(name, AttrValue::Word(word.to_owned()));
         let all = [&NUMPY, &PYTORCH, &PYTORCH_COMPILE, &JAX];
-        let done_by = |case: Case| all.map(|peer| peer.supports(&case).is_ok());
+        let done_by = |case: Case| all.map(|peer| peer.supports(&explicit(&case)).is_ok());
         assert_eq!(done_by(case("add", DType::F32)), [true; 4]);
         assert_eq!(done_by(in_place(case("add", DType::F32))), [true, true, false, false]);
         assert_eq!(done_by(in_place(case("softmax", DType::F32))), [false; 4]);
@@ -517,24 +520,25 @@ mod tests {
             let odd = case("matmul", dtype).axis("k", 61);
             assert_eq!(done_by(odd), [false, false, false, true]);
             let single = Case::new("layer_norm", dtype).axis("d", 1);
-            assert!(PYTORCH.supports(&single).is_err(), "a mean that is the element");
+            assert!(PYTORCH.supports(&explicit(&single)).is_err(), "a mean that is the element");
         }
         let blind = word(case("attention", DType::F32).axis("q", 9), "mask", "causal");
         assert_eq!(done_by(blind.clone().axis("t", 4)), [false, true, true, false]);
         assert_eq!(done_by(blind.axis("t", 9)), [true; 4]);
         let keyless = case("attention", DType::F32).axis("q", 3).axis("t", 0);
-        assert!(NUMPY.supports(&keyless).is_err(), "no greatest of no scores");
-        let rounds = |dtype| PYTORCH.contract(&case("attention", dtype)).rounds_inside;
+        assert!(NUMPY.supports(&explicit(&keyless)).is_err(), "no greatest of no scores");
+        let rounds = |dtype| PYTORCH.contract(&explicit(&case("attention", dtype))).rounds_inside;
         let types = [DType::F32, DType::Bf16, DType::F16];
         assert_eq!(types.map(rounds), [false, true, true], "weights in 16 bits");
         let wide = word(case("matmul", DType::Bf16), "out", "f32");
         assert_eq!(done_by(wide), [false, false, false, true]);
-        let torch = |op, dtype| PYTORCH.supports(&case(op, dtype)).is_ok();
+        let torch = |op, dtype| PYTORCH.supports(&explicit(&case(op, dtype))).is_ok();
         for op in ["axpy", "dot", "gelu_quick", "swiglu", "geglu", "mean", "layer_norm_grad"] {
             assert!(torch(op, DType::F32) && !torch(op, DType::Bf16), "{op}");
         }
-        assert!(torch("gelu", DType::F16) && PYTORCH.contract(&case("gelu", DType::F16)).cancels);
-        let torch_does = |case: Case| PYTORCH.supports(&case).is_ok();
+        let gelu = PYTORCH.contract(&explicit(&case("gelu", DType::F16)));
+        assert!(torch("gelu", DType::F16) && gelu.cancels);
+        let torch_does = |case: Case| PYTORCH.supports(&explicit(&case)).is_ok();
         let activated = |dtype, name| torch_does(word(case("matmul", dtype), "activation", name));
         assert!(activated(DType::F32, "silu") && activated(DType::Bf16, "relu"));
         assert!(!activated(DType::Bf16, "silu"), "it rounds twice");
@@ -551,7 +555,7 @@ mod tests {
 
     #[test]
     fn a_framework_promises_what_it_does_on_the_op_and_no_more() {
-        let case = |op| Case::new(op, DType::F32).axis("d", 8);
+        let case = |op| explicit(&Case::new(op, DType::F32).axis("d", 8));
         let said = |peer: &Framework, op| peer.contract(&case(op)).concessions().len();
         let all = [&NUMPY, &PYTORCH, &PYTORCH_COMPILE, &JAX];
         let finite_only = |op| all.map(|peer| peer.contract(&case(op)).finite_only);
@@ -562,7 +566,7 @@ mod tests {
         );
         assert_eq!(finite_only("log_softmax"), [true, false, false, false]);
         assert_eq!(finite_only("matmul"), [false; 4]);
-        let tiles = Case::new("matmul", DType::F16).axis("k", 34);
+        let tiles = explicit(&Case::new("matmul", DType::F16).axis("k", 34));
         assert!(PYTORCH.contract(&tiles).finite_only, "they reach into the next rows");
         // XLA flushes subnormals, whatever else is lost.
         let gelu = JAX.contract(&case("gelu"));
@@ -573,9 +577,28 @@ mod tests {
 
     #[test]
     fn a_case_is_told_with_its_defaults() {
-        let told = words(&Case::new("rms_norm", DType::Bf16).axis("b", 2).axis("d", 8));
+        let case = Case::new("rms_norm", DType::Bf16).axis("b", 2).axis("d", 8);
+        let gemma = case.attr("variant", AttrValue::Word("gemma".to_owned()));
+        let told = words(&explicit(&gemma));
         assert_eq!(told["axes"], json!({"b": 2, "d": 8}));
-        assert_eq!((&told["dtype"], &told["eps"]), (&json!("bf16"), &json!(1e-6)));
-        assert_eq!((&told["gemma"], &told["transposed"]), (&json!(false), &json!(false)));
+        assert_eq!(told["dtype"], json!("bf16"));
+        assert_eq!(told["attrs"], json!({"eps": 1e-6, "variant": "gemma"}));
+    }
+
+    #[test]
+    fn a_script_reads_only_attributes_that_some_op_has() {
+        let known: Vec<&str> = proofmark_ops::OPS
+            .iter()
+            .flat_map(|entry| entry.op.attributes().iter().map(|attribute| attribute.name))
+            .collect();
+        for framework in [&NUMPY, &PYTORCH, &JAX] {
+            let reads = ["attrs[\"", "has(case, \""];
+            let reads = reads.map(|read| framework.script.split(read).skip(1));
+            let names: Vec<&str> =
+                reads.into_iter().flatten().filter_map(|rest| rest.split('"').next()).collect();
+            assert!(names.len() > 20, "{}: {names:?}", framework.name);
+            let unknown: Vec<&&str> = names.iter().filter(|name| !known.contains(name)).collect();
+            assert!(unknown.is_empty(), "{}: {unknown:?}", framework.name);
+        }
     }
 }

@@ -94,12 +94,12 @@ def returning(call, inputs, outputs):
 
 def matmul(case, inputs, c):
     a, b, *bias = inputs
-    if case.transposed:
+    if case.attrs["layout"] == "nt":
         b = b.swapaxes(-1, -2)
     if len(a) == 1:
         # One product is a product of matrices, as a user has it.
         a, b, c = a[0], b if b.ndim == 2 else b[0], c[0]
-    activation = ACTIVATIONS.get(case.attrs.get("activation"))
+    activation = ACTIVATIONS.get(case.attrs["activation"])
 
     def ended():
         np.matmul(a, b, out=c)
@@ -137,7 +137,7 @@ def gelu_tanh(x, y=None):
 
 def axpy(case, inputs, z):
     x, y = inputs if len(inputs) == 2 else (z, inputs[0])
-    alpha = np.float32(case.attrs.get("alpha", 2))
+    alpha = np.float32(case.attrs["alpha"])
     return lambda: np.add(alpha * x, y, out=z)
 
 
@@ -147,25 +147,25 @@ def normalised(x, eps):
 
 def rms_norm(case, inputs, y):
     x, w = inputs
-    eps = np.float32(case.eps)
-    if case.gemma:
+    eps = np.float32(case.attrs["eps"])
+    if case.attrs["variant"] == "gemma":
         return lambda: np.multiply(normalised(x, eps), 1 + w, out=y)
     return lambda: np.multiply(normalised(x, eps), w, out=y)
 
 
 def add_rms_norm(case, inputs, total, y):
     x, residual, w = inputs
-    eps, one = np.float32(case.eps), np.float32(case.gemma)
+    eps, gemma = np.float32(case.attrs["eps"]), case.attrs["variant"] == "gemma"
 
     def call():
         np.add(x, residual, out=total)
-        np.multiply(normalised(total, eps), w + one if case.gemma else w, out=y)
+        np.multiply(normalised(total, eps), w + np.float32(1) if gemma else w, out=y)
 
     return call
 
 
 def qk_norm(case, inputs, *outputs):
-    count, eps = len(outputs), np.float32(case.eps)
+    count, eps = len(outputs), np.float32(case.attrs["eps"])
     several = list(zip(inputs[:count], inputs[count:], outputs, strict=True))
 
     def call():
@@ -177,7 +177,7 @@ def qk_norm(case, inputs, *outputs):
 
 def layer_norm(case, inputs, y):
     x, w, bias = inputs
-    eps = np.float32(case.attrs.get("eps", 1e-5))
+    eps = np.float32(case.attrs["eps"])
 
     def call():
         centred = x - np.mean(x, axis=-1, keepdims=True)
@@ -190,9 +190,9 @@ def layer_norm(case, inputs, y):
 def rope(case, inputs, y):
     x = inputs[0] if inputs[0].ndim == 4 else y
     angles = [given for given in inputs if given is not x]
-    part = case.attrs.get("part", 0) or case.axes["d"]
+    part = case.attrs["part"] or case.axes["d"]
     half = part // 2
-    split = case.attrs.get("pairing", "neox") == "neox"
+    split = case.attrs["pairing"] == "neox"
     first = np.s_[..., :half] if split else np.s_[..., 0:part:2]
     second = np.s_[..., half:part] if split else np.s_[..., 1:part:2]
 
@@ -209,23 +209,23 @@ def rope(case, inputs, y):
 
 def turns(case, half, positions):
     """Cosines and sines of the angles at positions."""
-    steps = case.attrs.get("theta", 10000.0) ** (-np.arange(half) / half)
-    if case.attrs.get("scaling", "none") == "linear":
-        steps = steps / case.attrs.get("factor", 1.0)
+    steps = case.attrs["theta"] ** (-np.arange(half) / half)
+    if case.attrs["scaling"] == "linear":
+        steps = steps / case.attrs["factor"]
     angles = positions[:, None] * steps
     return np.cos(angles).astype(np.float32), np.sin(angles).astype(np.float32)
 
 
 def seen(case):
     """Which keys each query sees, and what the scores are multiplied with."""
-    queries, keys, kind = case.axes["q"], case.axes["t"], case.attrs.get("mask", "none")
-    scale = case.attrs.get("scale", 0) or case.axes["d"] ** -0.5
+    queries, keys, kind = case.axes["q"], case.axes["t"], case.attrs["mask"]
+    scale = case.attrs["scale"] or case.axes["d"] ** -0.5
     if kind == "none":
         return None, np.float32(scale)
     position = np.arange(queries)[:, None] + (keys - queries)
     mask = np.arange(keys) <= position
     if kind == "window":
-        mask &= np.arange(keys) > position - case.attrs.get("window", 512)
+        mask &= np.arange(keys) > position - case.attrs["window"]
     return mask, np.float32(scale)
 
 
@@ -245,7 +245,7 @@ def attention(case):
 
 
 def softmax_of_rows(case):
-    if case.attrs.get("mask", "none") == "none":
+    if case.attrs["mask"] == "none":
         return lambda x: softmax(x, axis=-1)
     s, d = case.axes["s"], case.axes["d"]
     mask = np.arange(d) <= np.arange(s)[:, None] + (d - s)
@@ -254,7 +254,7 @@ def softmax_of_rows(case):
 
 def grouped(case, codes, scales):
     """Codes, and their scales in a shape that is broadcast over them."""
-    if case.attrs.get("scheme", "channel") != "group":
+    if case.attrs["scheme"] != "group":
         return codes, scales if scales.size == 1 else scales.reshape(*codes.shape[:-1], 1)
     split = codes.reshape(*codes.shape[:-1], scales.shape[-1], -1)
     return split, scales[..., None]
@@ -277,7 +277,7 @@ def matmul_int8(case):
 
 
 def matmul_q8(case):
-    group, terms = case.attrs.get("group", 32), case.axes["k"]
+    group, terms = case.attrs["group"], case.axes["k"]
 
     def call(x, codes, scales):
         if terms % group:
@@ -292,7 +292,7 @@ def matmul_q8(case):
 
 def axes(case):
     """The axes that a reduction is along."""
-    return {"d": (2,), "s": (1,), "b": (0,), "all": (0, 1, 2)}[case.attrs.get("axis", "d")]
+    return {"d": (2,), "s": (1,), "b": (0,), "all": (0, 1, 2)}[case.attrs["axis"]]
 
 
 def reduction(function):
@@ -305,7 +305,7 @@ def reduction(function):
 
 
 def variance(case, inputs, y):
-    ddof = case.attrs.get("correction", 0)
+    ddof = case.attrs["correction"]
     return reduction(lambda x, **options: np.var(x, ddof=ddof, **options))(case, inputs, y)
 
 
@@ -316,13 +316,13 @@ def argmax(case):
 
 
 def mse(case):
-    last = np.sum if case.attrs.get("reduction", "mean") == "sum" else np.mean
+    last = np.sum if case.attrs["reduction"] == "sum" else np.mean
     return lambda x, target: last(np.square(x - target))
 
 
 def cross_entropy(case):
-    smoothing = np.float32(case.attrs.get("smoothing", 0.0))
-    ignore, mean = case.attrs.get("ignore", -100), case.attrs.get("reduction", "mean") == "mean"
+    smoothing = np.float32(case.attrs["smoothing"])
+    ignore, mean = case.attrs["ignore"], case.attrs["reduction"] == "mean"
 
     def call(x, targets):
         counts = targets != ignore
@@ -337,7 +337,7 @@ def cross_entropy(case):
 
 
 def layer_norm_grad(case):
-    eps = np.float32(case.attrs.get("eps", 1e-5))
+    eps = np.float32(case.attrs["eps"])
 
     def call(x, gamma, dy):
         centred = x - np.mean(x, axis=-1, keepdims=True)
@@ -358,7 +358,7 @@ def softmax_grad(case, inputs, dx):
 def fft(case):
     names = "xyz"
     axes = [1 + i for i, axis in enumerate(names) if axis == "z" or case.axes[axis] > 1]
-    kind, inverse = case.attrs.get("kind", "c2c"), case.attrs.get("direction") == "inverse"
+    kind, inverse = case.attrs["kind"], case.attrs["direction"] == "inverse"
     sizes = [case.axes[names[i - 1]] for i in axes]
     whole = lambda x: x.view("c8")[..., 0]
     pairs = lambda y: y.view("f4").reshape(*y.shape, 2)
@@ -372,7 +372,7 @@ def fft(case):
 
 def sparse(case, places, columns, values):
     size = case.axes["m"], case.axes["n"]
-    if case.op == "coo_to_csr" or case.attrs.get("format") == "coo":
+    if case.op == "coo_to_csr" or has(case, "format", "coo"):
         return scipy.sparse.coo_array((values, (places, columns)), shape=size)
     return scipy.sparse.csr_array((values, columns, places), shape=size)
 

@@ -46,7 +46,7 @@ def introduce(case):
         # oneDNN's makes NaN of infinity, and overflows beyond half of the largest number.
         torch.backends.mkldnn.set_flags(_enabled=False)
         said.append("gelu without oneDNN")
-    is_composed = case.attrs.get("bias") or case.attrs.get("activation", "none") != "none"
+    is_composed = case.op == "matmul" and has_epilogue(case)
     returns = COMPILED or case.op not in OUT or is_composed
     return {
         "version": torch.__version__,
@@ -82,7 +82,7 @@ def bind(case):
         outputs = [plane(operand) for operand in outputs]
     if COMPILED:
         return compiled(inputs, outputs)
-    if case.op in IN_PLACE and case.attrs.get("inplace"):
+    if case.op in IN_PLACE and case.attrs["inplace"]:
         return IN_PLACE[case.op](*outputs), None
     call = OUT[case.op](case, inputs, *outputs) if case.op in OUT else None
     if call:
@@ -127,26 +127,31 @@ ACTIVATIONS = {
 }
 
 
+def has_epilogue(case):
+    return case.attrs["bias"] or case.attrs["activation"] != "none"
+
+
 def matmul(case):
-    product = (lambda a, b: a @ b.mT) if case.transposed else (lambda a, b: a @ b)
-    if case.attrs.get("bias"):
+    transposed = case.attrs["layout"] == "nt"
+    product = (lambda a, b: a @ b.mT) if transposed else (lambda a, b: a @ b)
+    if case.attrs["bias"]:
         # A linear layer takes its weight as [n, k], or any view of it.
-        turn = (lambda b: b) if case.transposed else (lambda b: b.mT)
+        turn = (lambda b: b) if transposed else (lambda b: b.mT)
         product = lambda a, b, bias: F.linear(a, turn(b), bias)
-    activation = ACTIVATIONS.get(case.attrs.get("activation"))
+    activation = ACTIVATIONS.get(case.attrs["activation"])
     return (lambda *inputs: activation(product(*inputs))) if activation else product
 
 
 def matmul_out(case, inputs, c):
-    if len(inputs) > 2 or case.attrs.get("activation", "none") != "none":
+    if has_epilogue(case):
         return None
     a, b = inputs
-    b = b.mT if case.transposed else b
+    b = b.mT if case.attrs["layout"] == "nt" else b
     return lambda: torch.matmul(a, b, out=c)
 
 
 def softmax(case):
-    if case.attrs.get("mask", "none") == "none":
+    if case.attrs["mask"] == "none":
         return lambda x: torch.softmax(x, -1)
     rows, length = case.axes["s"], case.axes["d"]
     hidden = torch.ones(rows, length, dtype=torch.bool).triu(length - rows + 1)
@@ -155,7 +160,7 @@ def softmax(case):
 
 def softmax_out(case, inputs, y):
     x = inputs[0]
-    if case.attrs.get("mask", "none") == "none":
+    if case.attrs["mask"] == "none":
         return lambda: torch.softmax(x, -1, out=y)
     call = softmax(case)
     return lambda: y.copy_(call(x))
@@ -170,7 +175,7 @@ def pointwise(function):
     """A function of elements that writes its result to a given tensor."""
 
     def out(case, inputs, y):
-        operands = [y, *inputs] if case.attrs.get("inplace") else inputs
+        operands = [y, *inputs] if case.attrs["inplace"] else inputs
         return lambda: function(*operands, out=y)
 
     return out
@@ -178,7 +183,7 @@ def pointwise(function):
 
 def axpy(case):
     # It takes a number of Python, which has more digits than the op's factor.
-    alpha = ctypes.c_float(case.attrs.get("alpha", 2)).value
+    alpha = ctypes.c_float(case.attrs["alpha"]).value
     return lambda x, y, **out: torch.add(y, x, alpha=alpha, **out)
 
 
@@ -187,14 +192,14 @@ def axpy_out(case, inputs, z):
 
 
 def rms_norm(case):
-    eps = case.eps
-    if case.gemma:
+    eps = case.attrs["eps"]
+    if has(case, "variant", "gemma"):
         return lambda x, w: F.rms_norm(x.float(), w.shape, 1 + w.float(), eps).to(x.dtype)
     return lambda x, w: F.rms_norm(x, w.shape, w, eps)
 
 
 def layer_norm(case):
-    eps = case.attrs.get("eps", 1e-5)
+    eps = case.attrs["eps"]
     return lambda x, gamma, beta: F.layer_norm(x, gamma.shape, gamma, beta, eps)
 
 
@@ -210,20 +215,20 @@ def add_rms_norm(case):
 
 def qk_norm(case):
     norm = rms_norm(case)
-    if case.attrs.get("which", "both") == "both":
+    if case.attrs["which"] == "both":
         return lambda q, k, wq, wk: (norm(q, wq), norm(k, wk))
     return norm
 
 
 def rope(case):
-    half = (case.attrs.get("part", 0) or case.axes["d"]) // 2
-    exact = case.attrs.get("angles", "table") == "exact"
-    interleaved = case.attrs.get("pairing", "neox") == "gptj"
+    half = (case.attrs["part"] or case.axes["d"]) // 2
+    exact = case.attrs["angles"] == "exact"
+    interleaved = case.attrs["pairing"] == "gptj"
 
     def frequencies():
         exponents = -torch.arange(half, dtype=torch.float64) / half
-        plain = case.attrs.get("theta", 10000.0) ** exponents
-        scaling, factor = case.attrs.get("scaling", "none"), case.attrs.get("factor", 8.0)
+        plain = case.attrs["theta"] ** exponents
+        scaling, factor = case.attrs["scaling"], case.attrs["factor"]
         if scaling == "none":
             return plain
         kept = ((8192 * plain / math.tau - 1) / 3).clamp(0, 1) if scaling == "llama3" else 0
@@ -251,7 +256,7 @@ def rope(case):
 
 
 def cast(case):
-    to = DTYPES[case.attrs.get("to", "bf16")]
+    to = DTYPES[case.attrs["to"]]
     return lambda x: x.to(to, copy=True)
 
 
@@ -308,7 +313,7 @@ def scaled(x, tile, span, steps):
 
 
 def int8_tile(case, shape):
-    scheme, group = case.attrs.get("scheme", "channel"), case.attrs.get("group", 32)
+    scheme, group = case.attrs["scheme"], case.attrs["group"]
     return {"tensor": shape, "channel": (1, shape[1]), "group": (1, group)}[scheme]
 
 
@@ -317,9 +322,9 @@ def quantize_int8(case):
         flat = x.float().view(-1, x.shape[-1])
         tile = int8_tile(case, flat.shape)
         parts = blocks(flat, tile)
-        shape = x.shape[:2] + ((-1,) if case.attrs.get("scheme") == "group" else ())
-        shape = (1,) if case.attrs.get("scheme") == "tensor" else shape
-        if case.attrs.get("symmetric", True):
+        shape = x.shape[:2] + ((-1,) if case.attrs["scheme"] == "group" else ())
+        shape = (1,) if case.attrs["scheme"] == "tensor" else shape
+        if case.attrs["symmetric"]:
             codes, scale = scaled(flat, tile, parts.abs().amax(-1), 127.0)
             return codes.round().clamp(-128, 127).to(torch.int8).view(x.shape), scale.view(shape)
         low, high = parts.amin(-1).clamp(max=0), parts.amax(-1).clamp(min=0)
@@ -348,14 +353,14 @@ def dequantize_int8(case):
 
 
 def fp8_tile(case, shape):
-    block = case.attrs.get("block", "tensor")
+    block = case.attrs["block"]
     return {"1x128": (1, 128), "128x128": (128, 128)}.get(block, shape)
 
 
 def quantize_fp8(case):
-    dtype = DTYPES["f8" + case.attrs.get("format", "e4m3")]
+    dtype = DTYPES["f8" + case.attrs["format"]]
     largest = torch.finfo(dtype).max
-    unit, saturate = case.attrs.get("block") == "unit", case.attrs.get("overflow") != "nan"
+    unit, saturate = case.attrs["block"] == "unit", case.attrs["overflow"] != "nan"
 
     def call(x):
         x = x.float()
@@ -381,18 +386,18 @@ def dequantize_fp8(case):
 
 
 def matmul_int8(case):
-    if case.attrs.get("out") == "i32":
+    if case.attrs["out"] == "i32":
         return lambda a, b: torch._int_mm(a, b.t())
     return lambda a, b, left, right: torch._int_mm(a, b.t()).float() * left[:, None] * right
 
 
 def matmul_q8(case):
-    tile = (1, case.attrs.get("group", 32))
+    tile = (1, case.attrs["group"])
     return lambda x, codes, scales: x @ (codes.float() * spread(scales, tile, codes.shape)).mT
 
 
 def matmul_fp8_block(case):
-    size = case.attrs.get("block", 128)
+    size = case.attrs["block"]
     e4m3 = DTYPES["f8e4m3"]
 
     def product(a, left, b, right):
@@ -405,13 +410,13 @@ def matmul_fp8_block(case):
         codes, left = scaled(a, (1, size), blocks(a, (1, size)).abs().amax(-1), 448.0)
         return product(codes.to(e4m3), left, b, right)
 
-    return quantised if case.attrs.get("activations") == "quantised" else product
+    return quantised if case.attrs["activations"] == "quantised" else product
 
 
 def attention(case):
     queries, keys = case.axes["q"], case.axes["t"]
-    kind, scale = case.attrs.get("mask", "none"), case.attrs.get("scale", 0) or None
-    window = case.attrs.get("window", 512) if kind == "window" else keys
+    kind, scale = case.attrs["mask"], case.attrs["scale"] or None
+    window = case.attrs["window"] if kind == "window" else keys
     shared = case.axes["h"] != case.axes["kv"]
     if queries == 1 and kind != "none":
         # Generating: a user keeps the keys that the window shows, and needs no mask.
@@ -437,7 +442,7 @@ def attention(case):
 def fft(case):
     names = "xyz"
     dim = [1 + i for i, axis in enumerate(names) if axis == "z" or case.axes[axis] > 1]
-    kind, inverse = case.attrs.get("kind", "c2c"), case.attrs.get("direction") == "inverse"
+    kind, inverse = case.attrs["kind"], case.attrs["direction"] == "inverse"
     if kind == "r2c":
         return lambda x: torch.view_as_real(torch.fft.rfftn(x, dim=dim))
     if kind == "c2r":
@@ -490,10 +495,8 @@ def conv(function):
     """A convolution along as many axes as the function's name says."""
 
     def made(case):
-        given = case.attrs
-        rest = given.get("stride", 1), given.get("pad", 1), given.get("dilation", 1)
-        groups = given.get("groups", 1)
-        return lambda x, w, bias=None: function(x, w, bias, *rest, groups)
+        rest = [case.attrs[name] for name in ("stride", "pad", "dilation", "groups")]
+        return lambda x, w, bias=None: function(x, w, bias, *rest)
 
     return made
 
@@ -520,10 +523,10 @@ def gru(case):
 
 def axes(case):
     """The axes that a reduction is along."""
-    return {"d": (2,), "s": (1,), "b": (0,), "all": (0, 1, 2)}[case.attrs.get("axis", "d")]
+    return {"d": (2,), "s": (1,), "b": (0,), "all": (0, 1, 2)}[case.attrs["axis"]]
 
 
-def variance(x, dims, correction=0, **out):
+def variance(x, dims, correction, **out):
     return torch.var(x, dims, correction=correction, **out)
 
 
@@ -531,7 +534,7 @@ def reduction(op):
     def made(case):
         dims, options = axes(case), {}
         if op == "variance":
-            options["correction"] = case.attrs.get("correction", 0)
+            options["correction"] = case.attrs["correction"]
         return lambda x, **out: REDUCTIONS[op](x, dims, **options, **out)
 
     return made
@@ -554,21 +557,21 @@ def argmax(case):
 
 def mse(case):
     # As its automatic mixed precision does it: losses are f32.
-    kind = case.attrs.get("reduction", "mean")
+    kind = case.attrs["reduction"]
     return lambda x, target: F.mse_loss(x.float(), target.float(), reduction=kind)
 
 
 def cross_entropy(case):
     options = {
-        "reduction": case.attrs.get("reduction", "mean"),
-        "label_smoothing": case.attrs.get("smoothing", 0.0),
-        "ignore_index": case.attrs.get("ignore", -100),
+        "reduction": case.attrs["reduction"],
+        "label_smoothing": case.attrs["smoothing"],
+        "ignore_index": case.attrs["ignore"],
     }
     return lambda x, targets: F.cross_entropy(x.float(), targets.long(), **options)
 
 
 def layer_norm_grad(case):
-    eps = case.attrs.get("eps", 1e-5)
+    eps = case.attrs["eps"]
     backward = torch.ops.aten.native_layer_norm_backward
 
     def call(x, gamma, dy):

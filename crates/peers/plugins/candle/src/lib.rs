@@ -94,29 +94,28 @@ impl Peer for Candle {
 
 impl Formula {
     fn of(call: &Call) -> Result<Formula, String> {
-        let word = |name, default| call.attribute(name).unwrap_or(default);
-        if word("inplace", "false") == "true" {
+        if call.has("inplace", "true") {
             return Err("its results are new tensors: it has nothing in place".to_owned());
         }
         match call.op() {
             "softmax" | "rms_norm" | "silu" if call.dtype() != "f32" => {
                 Err(format!("it rounds to {} after each step of it, not once", call.dtype()))
             }
-            "matmul" if word("out", "same") == "f32" && call.dtype() != "f32" => {
+            "matmul" if call.attribute("out")? == "f32" && call.dtype() != "f32" => {
                 Err("its products have the type of their factors".to_owned())
             }
             "matmul" => Ok(Formula::Matmul {
-                is_transposed: word("layout", "nn") == "nt",
-                is_shared: word("shared", "false") == "true",
+                is_transposed: call.attribute("layout")? == "nt",
+                is_shared: call.attribute("shared")? == "true",
             }),
-            "rms_norm" if word("variant", "llama") == "gemma" => {
+            "rms_norm" if call.attribute("variant")? == "gemma" => {
                 Err("it has no weight of 1 + w".to_owned())
             }
             "rms_norm" => {
-                let eps = word("eps", "1e-6").parse().map_err(|_| "eps is no number")?;
+                let eps = call.attribute("eps")?.parse().map_err(|_| "eps is no number")?;
                 Ok(Formula::RmsNorm { eps })
             }
-            "add" if word("rounding", "nearest") != "nearest" => {
+            "add" if call.attribute("rounding")? != "nearest" => {
                 Err("it rounds to the nearest".to_owned())
             }
             "add" => Ok(Formula::Add),

@@ -65,10 +65,10 @@ impl Peer for RustFft {
             return Err("its transforms are along one axis".to_owned());
         }
         let length = call.size("z");
-        let taken = match call.attribute("kind").unwrap_or("c2c") {
+        let taken = match call.attribute("kind")? {
             "r2c" => from_real(length),
             "c2r" => to_real(length),
-            _ => complex(length, call.attribute("direction") == Some("inverse")),
+            _ => complex(length, call.attribute("direction")? == "inverse"),
         };
         TAKEN.set(Some(taken));
         Ok(())
