@@ -1,5 +1,6 @@
 //! The house rules that a machine can hold over the text of the tree, one file each.
 
+mod attribute_default;
 mod changelog;
 mod columns;
 mod dead_file;
@@ -87,6 +88,7 @@ const RULES: &[Rule] = &[
     Rule::EachFile(columns::check),
     Rule::EachFile(machine_path::check),
     Rule::EachFile(manifest::check),
+    Rule::EachFile(attribute_default::check),
     Rule::WholeTree(op_folder::check),
     Rule::WholeTree(dead_file::check),
     Rule::WholeTree(own_words::check),
