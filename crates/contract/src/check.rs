@@ -174,11 +174,11 @@ pub fn complete_case(op: &dyn Definition, case: &Case) -> Case {
 
 fn check_attribute(attribute: &Attribute, value: &AttrValue) -> Result<(), BadCase> {
     let fits = match attribute.kind {
-        AttributeKind::Flag => matches!(value, AttrValue::Flag(_)),
-        AttributeKind::Int { low, high } => {
+        AttributeKind::Flag { .. } => matches!(value, AttrValue::Flag(_)),
+        AttributeKind::Int { low, high, .. } => {
             matches!(value, AttrValue::Int(int) if (low..=high).contains(int))
         }
-        AttributeKind::Real { low, high } => {
+        AttributeKind::Real { low, high, .. } => {
             let real = match value {
                 AttrValue::Real(real) => *real,
                 AttrValue::Int(int) => *int as f64,
@@ -186,7 +186,7 @@ fn check_attribute(attribute: &Attribute, value: &AttrValue) -> Result<(), BadCa
             };
             (low..=high).contains(&real)
         }
-        AttributeKind::Word(words) => {
+        AttributeKind::Word { words, .. } => {
             matches!(value, AttrValue::Word(word) if words.contains(&word.as_str()))
         }
     };

@@ -32,13 +32,18 @@ pub struct Axis {
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum AttributeKind {
     /// `true` or `false`.
-    Flag,
+    Flag {
+        /// What it is where a case does not name it.
+        default: bool,
+    },
     /// A whole number from `low` to `high`.
     Int {
         /// Least value.
         low: i64,
         /// Greatest value.
         high: i64,
+        /// What it is where a case does not name it.
+        default: i64,
     },
     /// A real number from `low` to `high`.
     Real {
@@ -46,18 +51,27 @@ pub enum AttributeKind {
         low: f64,
         /// Greatest value.
         high: f64,
+        /// What it is where a case does not name it.
+        default: f64,
     },
     /// One of these words.
-    Word(&'static [&'static str]),
+    Word {
+        /// All that it may be.
+        words: &'static [&'static str],
+        /// What it is where a case does not name it.
+        default: &'static str,
+    },
 }
 
 impl fmt::Display for AttributeKind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            AttributeKind::Flag => write!(f, "`true` or `false`"),
-            AttributeKind::Int { low, high } => write!(f, "a whole number from {low} to {high}"),
-            AttributeKind::Real { low, high } => write!(f, "a number from {low} to {high}"),
-            AttributeKind::Word(words) => write!(f, "one of {}", words.join(", ")),
+            AttributeKind::Flag { .. } => write!(f, "`true` or `false`"),
+            AttributeKind::Int { low, high, .. } => {
+                write!(f, "a whole number from {low} to {high}")
+            }
+            AttributeKind::Real { low, high, .. } => write!(f, "a number from {low} to {high}"),
+            AttributeKind::Word { words, .. } => write!(f, "one of {}", words.join(", ")),
         }
     }
 }
@@ -69,22 +83,77 @@ pub struct Attribute {
     pub name: &'static str,
     /// What it changes.
     pub meaning: &'static str,
-    /// What it may be.
+    /// What it may be, and what it is where a case does not name it.
     pub kind: AttributeKind,
-    /// What it is where a case does not name it, as text.
-    pub default: &'static str,
 }
 
 impl Attribute {
     /// What it is where a case does not name it.
-    pub(crate) fn default_value(&self) -> AttrValue {
-        let text = self.default;
+    pub fn default(&self) -> AttrValue {
         match self.kind {
-            AttributeKind::Flag => AttrValue::Flag(text == "true"),
-            AttributeKind::Int { .. } => AttrValue::Int(text.parse().expect("a whole number")),
-            AttributeKind::Real { .. } => AttrValue::Real(text.parse().expect("a number")),
-            AttributeKind::Word(_) => AttrValue::Word(text.to_owned()),
+            AttributeKind::Flag { default } => AttrValue::Flag(default),
+            AttributeKind::Int { default, .. } => AttrValue::Int(default),
+            AttributeKind::Real { default, .. } => AttrValue::Real(default),
+            AttributeKind::Word { default, .. } => AttrValue::Word(default.to_owned()),
         }
+    }
+
+    /// The flag in a case.
+    ///
+    /// # Panics
+    /// If the attribute is no flag.
+    #[inline]
+    pub fn flag(&self, case: &Case) -> bool {
+        let AttributeKind::Flag { default } = self.kind else { self.is_no("flag") };
+        match case.get(self.name) {
+            Some(AttrValue::Flag(flag)) => *flag,
+            _ => default,
+        }
+    }
+
+    /// The whole number in a case.
+    ///
+    /// # Panics
+    /// If the attribute is no whole number.
+    #[inline]
+    pub fn int(&self, case: &Case) -> i64 {
+        let AttributeKind::Int { default, .. } = self.kind else { self.is_no("whole number") };
+        match case.get(self.name) {
+            Some(AttrValue::Int(int)) => *int,
+            _ => default,
+        }
+    }
+
+    /// The real number in a case, which may name it as a whole number.
+    ///
+    /// # Panics
+    /// If the attribute is no real number.
+    #[inline]
+    pub fn real(&self, case: &Case) -> f64 {
+        let AttributeKind::Real { default, .. } = self.kind else { self.is_no("real number") };
+        match case.get(self.name) {
+            Some(AttrValue::Real(real)) => *real,
+            Some(AttrValue::Int(int)) => *int as f64,
+            _ => default,
+        }
+    }
+
+    /// The word in a case.
+    ///
+    /// # Panics
+    /// If the attribute is no word.
+    #[inline]
+    pub fn word<'a>(&self, case: &'a Case) -> &'a str {
+        let AttributeKind::Word { default, .. } = self.kind else { self.is_no("word") };
+        match case.get(self.name) {
+            Some(AttrValue::Word(word)) => word,
+            _ => default,
+        }
+    }
+
+    #[cold]
+    fn is_no(&self, kind: &str) -> ! {
+        panic!("the attribute `{}` is no {kind}", self.name)
     }
 }
 

@@ -23,7 +23,7 @@ impl ExplicitCase {
         let mut case = case.clone();
         for attribute in op.attributes() {
             if case.get(attribute.name).is_none() {
-                case.attrs.push((attribute.name.to_owned(), attribute.default_value()));
+                case.attrs.push((attribute.name.to_owned(), attribute.default()));
             }
         }
         ExplicitCase { case, named }
@@ -111,13 +111,11 @@ mod tests {
     /// An op with one attribute of each kind.
     struct Each;
 
-    const fn attribute(
-        name: &'static str,
-        kind: AttributeKind,
-        default: &'static str,
-    ) -> Attribute {
-        Attribute { name, meaning: "", kind, default }
+    const fn attribute(name: &'static str, kind: AttributeKind) -> Attribute {
+        Attribute { name, meaning: "", kind }
     }
+
+    const MASKS: &[&str] = &["none", "causal"];
 
     impl Definition for Each {
         fn name(&self) -> &'static str {
@@ -132,10 +130,10 @@ mod tests {
         fn attributes(&self) -> &'static [Attribute] {
             const {
                 &[
-                    attribute("inplace", AttributeKind::Flag, "true"),
-                    attribute("window", AttributeKind::Int { low: 1, high: 9 }, "5"),
-                    attribute("theta", AttributeKind::Real { low: 0.0, high: 1e5 }, "10000"),
-                    attribute("mask", AttributeKind::Word(&["none", "causal"]), "none"),
+                    attribute("inplace", AttributeKind::Flag { default: true }),
+                    attribute("window", AttributeKind::Int { low: 1, high: 9, default: 5 }),
+                    attribute("theta", AttributeKind::Real { low: 0.0, high: 1e5, default: 1e4 }),
+                    attribute("mask", AttributeKind::Word { words: MASKS, default: "none" }),
                 ]
             }
         }

@@ -478,7 +478,7 @@ fn near_in_case(reason: &BadCase) -> Option<&'static str> {
     match reason {
         BadCase::UnknownAxis { axis, known } => nearest(axis, known),
         BadCase::UnknownAttribute { attribute, known } => nearest(attribute, known),
-        BadCase::BadAttribute { value, expected: AttributeKind::Word(words), .. } => {
+        BadCase::BadAttribute { value, expected: AttributeKind::Word { words, .. }, .. } => {
             nearest(value, words)
         }
         _ => None,

@@ -114,14 +114,16 @@ fn attributes_at_their_ends(op: &dyn Op) -> Vec<Vec<(String, AttrValue)>> {
     for attribute in op.attributes() {
         let name = attribute.name.to_owned();
         let values = match attribute.kind {
-            AttributeKind::Flag => vec![AttrValue::Flag(true), AttrValue::Flag(false)],
-            AttributeKind::Int { low, high } => {
+            AttributeKind::Flag { .. } => vec![AttrValue::Flag(true), AttrValue::Flag(false)],
+            AttributeKind::Int { low, high, .. } => {
                 low_ends.push((name.clone(), AttrValue::Int(low)));
                 high_ends.push((name.clone(), AttrValue::Int(high)));
                 vec![AttrValue::Int(low), AttrValue::Int(high)]
             }
-            AttributeKind::Real { low, high } => vec![AttrValue::Real(low), AttrValue::Real(high)],
-            AttributeKind::Word(words) => {
+            AttributeKind::Real { low, high, .. } => {
+                vec![AttrValue::Real(low), AttrValue::Real(high)]
+            }
+            AttributeKind::Word { words, .. } => {
                 words.iter().map(|&word| AttrValue::Word(word.to_owned())).collect()
             }
         };

@@ -93,12 +93,14 @@ pub(crate) fn list(what: Option<What>, op: Option<&str>, format: Format) -> Resu
 fn listed_op(entry: &Entry) -> ListedOp {
     let attribute = |attribute: &proofmark_engine::Attribute| {
         let values = match attribute.kind {
-            AttributeKind::Flag => "true|false".to_owned(),
-            AttributeKind::Int { low, high } => format!("{low}..{high}"),
-            AttributeKind::Real { low, high } => format!("{low}..{high}"),
-            AttributeKind::Word(words) => words.join("|"),
+            AttributeKind::Flag { .. } => "true|false".to_owned(),
+            AttributeKind::Int { low, high, .. } => format!("{low}..{high}"),
+            AttributeKind::Real { low, high, .. } => format!("{low}..{high}"),
+            AttributeKind::Word { words, .. } => words.join("|"),
         };
-        format!("{}={} ({values})", attribute.name, attribute.default)
+        let default = attribute.default().to_string();
+        let default = default.strip_suffix(".0").unwrap_or(&default);
+        format!("{}={default} ({values})", attribute.name)
     };
     ListedOp {
         name: entry.op.name().to_owned(),

@@ -3,7 +3,7 @@
 use proofmark_contract::{
     Attribute, AttributeKind, Axis, AxisRole, BadCase, Definition, Operand, Role, Signature,
 };
-use proofmark_terms::{AttrValue, Case, DType};
+use proofmark_terms::{Case, DType};
 use std::ops::Range;
 
 /// The op.
@@ -51,11 +51,7 @@ impl Problem {
     /// Reads a case that the op's signature accepted.
     pub(crate) fn of(case: &Case) -> Problem {
         let size = |axis| case.size(axis).unwrap_or(0) as usize;
-        let window = match case.get("window") {
-            Some(AttrValue::Int(window)) => *window as usize,
-            _ => DEFAULT_WINDOW,
-        };
-        let given = case.real("scale", 0.0);
+        let given = SCALE.real(case);
         Problem {
             batches: size("b"),
             heads: size("h"),
@@ -63,9 +59,9 @@ impl Problem {
             queries: size("q"),
             keys: size("t"),
             width: size("d"),
-            mask: match case.word("mask", "none") {
+            mask: match MASK.word(case) {
                 "causal" => Mask::Causal,
-                "window" => Mask::Window(window),
+                "window" => Mask::Window(WINDOW.int(case) as usize),
                 _ => Mask::None,
             },
             scale: if given == 0.0 { 1.0 / (size("d").max(1) as f64).sqrt() } else { given },
@@ -115,9 +111,6 @@ impl Problem {
     }
 }
 
-/// Gemma 3's window.
-const DEFAULT_WINDOW: usize = 512;
-
 const AXES: &[Axis] = &[
     Axis { name: "b", meaning: "problems in the batch", role: AxisRole::Batch, default: 1 },
     Axis { name: "h", meaning: "heads of queries", role: AxisRole::Batch, default: 32 },
@@ -127,26 +120,24 @@ const AXES: &[Axis] = &[
     Axis { name: "d", meaning: "elements of a head", role: AxisRole::Dimension, default: 128 },
 ];
 
-const ATTRIBUTES: &[Attribute] = &[
-    Attribute {
-        name: "mask",
-        meaning: "causal: keys up to the query's position; window: only the last of them",
-        kind: AttributeKind::Word(&["none", "causal", "window"]),
-        default: "none",
-    },
-    Attribute {
-        name: "window",
-        meaning: "keys that a query sees with mask=window, its own position counted",
-        kind: AttributeKind::Int { low: 1, high: 1 << 31 },
-        default: "512",
-    },
-    Attribute {
-        name: "scale",
-        meaning: "what scores are multiplied by; 0: one over the root of d",
-        kind: AttributeKind::Real { low: 0.0, high: 16.0 },
-        default: "0",
-    },
-];
+const MASK: Attribute = Attribute {
+    name: "mask",
+    meaning: "causal: keys up to the query's position; window: only the last of them",
+    kind: AttributeKind::Word { words: &["none", "causal", "window"], default: "none" },
+};
+/// The default is Gemma 3's window.
+const WINDOW: Attribute = Attribute {
+    name: "window",
+    meaning: "keys that a query sees with mask=window, its own position counted",
+    kind: AttributeKind::Int { low: 1, high: 1 << 31, default: 512 },
+};
+const SCALE: Attribute = Attribute {
+    name: "scale",
+    meaning: "what scores are multiplied by; 0: one over the root of d",
+    kind: AttributeKind::Real { low: 0.0, high: 16.0, default: 0.0 },
+};
+
+const ATTRIBUTES: &[Attribute] = &[MASK, WINDOW, SCALE];
 
 impl Definition for Attention {
     fn name(&self) -> &'static str {

@@ -15,11 +15,17 @@ const AXES: &[Axis] = &[
     Axis { name: "d", meaning: "elements of a row", role: AxisRole::Dimension, default: 1024 },
 ];
 
+const TO: Attribute = Attribute {
+    name: "to",
+    meaning: "the element type of y",
+    kind: AttributeKind::Word { words: &["f32", "bf16", "f16"], default: "bf16" },
+};
+
 pub(super) const DTYPES: &[DType] = &[DType::F32, DType::Bf16, DType::F16];
 
 /// The element type that a case asks for.
 pub(super) fn target(case: &Case) -> DType {
-    match case.word("to", "bf16") {
+    match TO.word(case) {
         "f32" => DType::F32,
         "f16" => DType::F16,
         _ => DType::Bf16,
@@ -52,12 +58,7 @@ impl Definition for Cast {
     }
 
     fn attributes(&self) -> &'static [Attribute] {
-        &[Attribute {
-            name: "to",
-            meaning: "the element type of y",
-            kind: AttributeKind::Word(&["f32", "bf16", "f16"]),
-            default: "bf16",
-        }]
+        &[TO]
     }
 
     fn dtypes(&self) -> &'static [DType] {

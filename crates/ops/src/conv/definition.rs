@@ -47,10 +47,6 @@ pub(crate) struct Problem {
     pub(crate) has_bias: bool,
 }
 
-fn int(case: &Case, name: &str, default: usize) -> usize {
-    case.real(name, default as f64) as usize
-}
-
 impl Problem {
     /// Reads a case that the op's signature accepted.
     pub(crate) fn of(case: &Case) -> Problem {
@@ -60,16 +56,17 @@ impl Problem {
     fn try_of(case: &Case) -> Result<Problem, BadCase> {
         let axis = |name: &str| case.size(name).unwrap_or(0) as usize;
         let is_line = case.op == Conv::CONV1D.name;
-        let attr = |name, default: usize, of_line: usize| {
-            let value = int(case, name, default);
-            if is_line { [of_line, value] } else { [value; 2] }
+        let int = |attribute: &Attribute| attribute.int(case) as usize;
+        // Along one axis the side of the one row has a value of its own.
+        let sides = |attribute: &Attribute, of_row: usize| {
+            let value = int(attribute);
+            if is_line { [of_row, value] } else { [value; 2] }
         };
         let (size, taps) = match is_line {
-            true => ([1, axis("l")], [1, int(case, "k", 3)]),
-            false => ([axis("h"), axis("w")], [int(case, "kh", 3), int(case, "kw", 3)]),
+            true => ([1, axis("l")], [1, int(&TAPS)]),
+            false => ([axis("h"), axis("w")], [int(&TAP_ROWS), int(&TAP_COLUMNS)]),
         };
-        let (stride, pad) = (attr("stride", 1, 1), attr("pad", 1, 0));
-        let dilation = attr("dilation", 1, 1);
+        let (stride, pad, dilation) = (sides(&STRIDE, 1), sides(&PAD, 0), sides(&DILATION, 1));
         let mut result = [0; 2];
         for side in 0..2 {
             let (span, room) = (dilation[side] * (taps[side] - 1) + 1, size[side] + 2 * pad[side]);
@@ -80,12 +77,12 @@ impl Problem {
             })?;
             result[side] = rest / stride[side] + 1;
         }
-        let (channels, outputs, groups) = (axis("c"), axis("o"), int(case, "groups", 1));
+        let (channels, outputs, groups) = (axis("c"), axis("o"), int(&GROUPS));
         if !channels.is_multiple_of(groups) || !outputs.is_multiple_of(groups) {
             let words = format!("{groups} groups do not divide {channels} and {outputs} channels");
             return Err(BadCase::Contradiction(words));
         }
-        let has_bias = case.flag("bias", false);
+        let has_bias = HAS_BIAS.flag(case);
         Ok(Problem {
             batches: axis("b"),
             channels,
@@ -153,29 +150,23 @@ const B: Axis = axis("b", "images in the batch", AxisRole::Batch, 1);
 const C: Axis = axis("c", "channels of an image", AxisRole::Dimension, 64);
 const O: Axis = axis("o", "channels of a result", AxisRole::Dimension, 64);
 
-const fn whole(
-    name: &'static str,
-    meaning: &'static str,
-    low: i64,
-    default: &'static str,
-) -> Attribute {
-    Attribute { name, meaning, kind: AttributeKind::Int { low, high: 65_536 }, default }
+const fn whole(name: &'static str, meaning: &'static str, low: i64, default: i64) -> Attribute {
+    Attribute { name, meaning, kind: AttributeKind::Int { low, high: 65_536, default } }
 }
 
 const HAS_BIAS: Attribute = Attribute {
     name: "bias",
     meaning: "an operand [o] after the weights is added to the channels of the result",
-    kind: AttributeKind::Flag,
-    default: "false",
+    kind: AttributeKind::Flag { default: false },
 };
-
-const DILATION: Attribute = whole("dilation", "elements from one tap to the next", 1, "1");
-
+const DILATION: Attribute = whole("dilation", "elements from one tap to the next", 1, 1);
 const GROUPS: Attribute =
-    whole("groups", "channels in groups that know nothing of each other; c: depthwise", 1, "1");
-
-const PAD: Attribute = whole("pad", "zeros before the first and after the last element", 0, "1");
-const STRIDE: Attribute = whole("stride", "elements from one result to the next", 1, "1");
+    whole("groups", "channels in groups that know nothing of each other; c: depthwise", 1, 1);
+const PAD: Attribute = whole("pad", "zeros before the first and after the last element", 0, 1);
+const STRIDE: Attribute = whole("stride", "elements from one result to the next", 1, 1);
+const TAPS: Attribute = whole("k", "taps", 1, 3);
+const TAP_ROWS: Attribute = whole("kh", "rows of taps", 1, 3);
+const TAP_COLUMNS: Attribute = whole("kw", "columns of taps", 1, 3);
 
 impl Conv {
     /// Along one axis.
@@ -183,7 +174,7 @@ impl Conv {
         name: "conv1d",
         summary: "y[b,o,i] = bias[o] + sum over c, k of x[b,c,i*stride+k*dilation-pad] * w[o,c,k]",
         axes: &[B, C, O, axis("l", "elements of a channel", AxisRole::Sequence, 3000)],
-        attributes: &[HAS_BIAS, DILATION, GROUPS, whole("k", "taps", 1, "3"), PAD, STRIDE],
+        attributes: &[HAS_BIAS, DILATION, GROUPS, TAPS, PAD, STRIDE],
     };
 
     /// Along rows and columns.
@@ -198,15 +189,7 @@ impl Conv {
             axis("h", "rows of a channel", AxisRole::Sequence, 56),
             axis("w", "columns of a channel", AxisRole::Sequence, 56),
         ],
-        attributes: &[
-            HAS_BIAS,
-            DILATION,
-            GROUPS,
-            whole("kh", "rows of taps", 1, "3"),
-            whole("kw", "columns of taps", 1, "3"),
-            PAD,
-            STRIDE,
-        ],
+        attributes: &[HAS_BIAS, DILATION, GROUPS, TAP_ROWS, TAP_COLUMNS, PAD, STRIDE],
     };
 }
 

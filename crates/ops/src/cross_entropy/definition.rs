@@ -32,9 +32,9 @@ impl Problem {
         Problem {
             rows: size("n"),
             length: size("v"),
-            smoothing: case.real("smoothing", 0.0),
-            ignore: case.real("ignore", -100.0) as i64,
-            is_mean: case.word("reduction", "mean") == "mean",
+            smoothing: SMOOTHING.real(case),
+            ignore: IGNORE.int(case),
+            is_mean: REDUCTION.word(case) == "mean",
         }
     }
 }
@@ -44,26 +44,23 @@ const AXES: &[Axis] = &[
     Axis { name: "v", meaning: "logits of a row", role: AxisRole::Dimension, default: 32000 },
 ];
 
-const ATTRIBUTES: &[Attribute] = &[
-    Attribute {
-        name: "reduction",
-        meaning: "one loss, the mean of the rows that count, or one for each row",
-        kind: AttributeKind::Word(&["mean", "none"]),
-        default: "mean",
-    },
-    Attribute {
-        name: "smoothing",
-        meaning: "the part of the loss that is the mean over all logits",
-        kind: AttributeKind::Real { low: 0.0, high: 1.0 },
-        default: "0",
-    },
-    Attribute {
-        name: "ignore",
-        meaning: "the target of rows that do not count",
-        kind: AttributeKind::Int { low: i32::MIN as i64, high: i32::MAX as i64 },
-        default: "-100",
-    },
-];
+const REDUCTION: Attribute = Attribute {
+    name: "reduction",
+    meaning: "one loss, the mean of the rows that count, or one for each row",
+    kind: AttributeKind::Word { words: &["mean", "none"], default: "mean" },
+};
+const SMOOTHING: Attribute = Attribute {
+    name: "smoothing",
+    meaning: "the part of the loss that is the mean over all logits",
+    kind: AttributeKind::Real { low: 0.0, high: 1.0, default: 0.0 },
+};
+const IGNORE: Attribute = Attribute {
+    name: "ignore",
+    meaning: "the target of rows that do not count",
+    kind: AttributeKind::Int { low: i32::MIN as i64, high: i32::MAX as i64, default: -100 },
+};
+
+const ATTRIBUTES: &[Attribute] = &[REDUCTION, SMOOTHING, IGNORE];
 
 impl Definition for CrossEntropy {
     fn name(&self) -> &'static str {

@@ -4,7 +4,7 @@ use crate::blocks::row::{Shape, axes};
 use proofmark_contract::{
     Attribute, AttributeKind, Axis, BadCase, Definition, Operand, Role, Signature,
 };
-use proofmark_terms::{AttrValue, Case, DType};
+use proofmark_terms::{Case, DType};
 
 /// The op.
 #[derive(Debug)]
@@ -26,11 +26,7 @@ pub(super) struct Rule {
 impl Rule {
     /// Reads a case that the op's signature accepted.
     pub(super) fn of(case: &Case) -> Rule {
-        let p = case.real("p", 0.1);
-        let seed = match case.get("seed") {
-            Some(AttrValue::Int(seed)) => seed.cast_unsigned(),
-            _ => 0,
-        };
+        let (p, seed) = (P.real(case), SEED.int(case).cast_unsigned());
         Rule {
             p,
             threshold: (p * (1u64 << 32) as f64).floor() as u64,
@@ -42,20 +38,18 @@ impl Rule {
 
 const AXES: &[Axis] = &axes(1024);
 
-const ATTRIBUTES: &[Attribute] = &[
-    Attribute {
-        name: "p",
-        meaning: "the part that is dropped",
-        kind: AttributeKind::Real { low: 0.0, high: 1.0 },
-        default: "0.1",
-    },
-    Attribute {
-        name: "seed",
-        meaning: "the key of the random words",
-        kind: AttributeKind::Int { low: i64::MIN, high: i64::MAX },
-        default: "0",
-    },
-];
+const P: Attribute = Attribute {
+    name: "p",
+    meaning: "the part that is dropped",
+    kind: AttributeKind::Real { low: 0.0, high: 1.0, default: 0.1 },
+};
+const SEED: Attribute = Attribute {
+    name: "seed",
+    meaning: "the key of the random words",
+    kind: AttributeKind::Int { low: i64::MIN, high: i64::MAX, default: 0 },
+};
+
+const ATTRIBUTES: &[Attribute] = &[P, SEED];
 
 impl Definition for Dropout {
     fn name(&self) -> &'static str {

@@ -31,29 +31,26 @@ pub(super) struct Elementwise {
 pub(super) const INPLACE: Attribute = Attribute {
     name: "inplace",
     meaning: "the first operand is overwritten with the result",
-    kind: AttributeKind::Flag,
-    default: "false",
+    kind: AttributeKind::Flag { default: false },
 };
 
 /// How results are rounded; only for formulas whose f32 result is defined to the bit.
 pub(super) const ROUNDING: Attribute = Attribute {
     name: "rounding",
     meaning: "how the f32 result becomes an element; stochastic is for bf16",
-    kind: AttributeKind::Word(&["nearest", "stochastic"]),
-    default: "nearest",
+    kind: AttributeKind::Word { words: &["nearest", "stochastic"], default: "nearest" },
 };
 
 /// The factor of `axpy`.
 pub(super) const ALPHA: Attribute = Attribute {
     name: "alpha",
     meaning: "what x is multiplied with, rounded to f32",
-    kind: AttributeKind::Real { low: -1000.0, high: 1000.0 },
-    default: "2",
+    kind: AttributeKind::Real { low: -1000.0, high: 1000.0, default: 2.0 },
 };
 
 /// The factor of a case, as kernels and truth have it.
 pub(super) fn alpha(case: &Case) -> f32 {
-    case.real(ALPHA.name, 2.0) as f32
+    ALPHA.real(case) as f32
 }
 
 const AXES: &[Axis] = &[
@@ -74,10 +71,7 @@ pub(super) struct Variant {
 impl Variant {
     /// The variant of a case.
     pub(super) fn of(case: &Case) -> Variant {
-        Variant {
-            in_place: case.flag("inplace", false),
-            stochastic: case.word("rounding", "nearest") == "stochastic",
-        }
+        Variant { in_place: INPLACE.flag(case), stochastic: ROUNDING.word(case) == "stochastic" }
     }
 
     /// Where operand `k` of a formula of `arity` operands stands in the signature.

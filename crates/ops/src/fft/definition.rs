@@ -41,12 +41,12 @@ impl Problem {
     /// Reads a case that the op's signature accepted.
     pub(super) fn of(case: &Case) -> Problem {
         let size = |axis| case.size(axis).unwrap_or(0) as usize;
-        let kind = match case.word("kind", "c2c") {
+        let kind = match KIND.word(case) {
             "r2c" => Kind::FromReal,
             "c2r" => Kind::ToReal,
             _ => Kind::Complex,
         };
-        let is_inverse = kind == Kind::ToReal || case.word("direction", "forward") == "inverse";
+        let is_inverse = kind == Kind::ToReal || DIRECTION.word(case) == "inverse";
         Problem { batch: size("b"), x: size("x"), y: size("y"), z: size("z"), kind, is_inverse }
     }
 
@@ -92,20 +92,18 @@ const AXES: &[Axis] = &[
     Axis { name: "z", meaning: "points, fastest", role: AxisRole::Dimension, default: 1024 },
 ];
 
-const ATTRIBUTES: &[Attribute] = &[
-    Attribute {
-        name: "kind",
-        meaning: "complex to complex, reals to half a spectrum, or back",
-        kind: AttributeKind::Word(&["c2c", "r2c", "c2r"]),
-        default: "c2c",
-    },
-    Attribute {
-        name: "direction",
-        meaning: "of c2c; r2c is forward and c2r inverse",
-        kind: AttributeKind::Word(&["forward", "inverse"]),
-        default: "forward",
-    },
-];
+const KIND: Attribute = Attribute {
+    name: "kind",
+    meaning: "complex to complex, reals to half a spectrum, or back",
+    kind: AttributeKind::Word { words: &["c2c", "r2c", "c2r"], default: "c2c" },
+};
+const DIRECTION: Attribute = Attribute {
+    name: "direction",
+    meaning: "of c2c; r2c is forward and c2r inverse",
+    kind: AttributeKind::Word { words: &["forward", "inverse"], default: "forward" },
+};
+
+const ATTRIBUTES: &[Attribute] = &[KIND, DIRECTION];
 
 impl Definition for Fft {
     fn name(&self) -> &'static str {
@@ -143,7 +141,7 @@ impl Definition for Fft {
         if problem.points() == 0 {
             return Err(BadCase::Contradiction("a transform has a point on every axis".to_owned()));
         }
-        if kind != Kind::Complex && case.get("direction").is_some() {
+        if kind != Kind::Complex && case.get(DIRECTION.name).is_some() {
             let message = "only c2c has a direction: r2c is forward and c2r inverse";
             return Err(BadCase::Contradiction(message.to_owned()));
         }

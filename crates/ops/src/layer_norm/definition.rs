@@ -25,7 +25,7 @@ impl Problem {
     /// Reads a case that the op's signature accepted.
     pub(crate) fn of(case: &Case) -> Problem {
         let Shape { rows, length, .. } = Shape::of(case);
-        Problem { rows, length, eps: case.real("eps", 1e-5) }
+        Problem { rows, length, eps: EPS.real(case) }
     }
 
     /// Whether rows of tiny elements are well defined: f32 squares may underflow against `eps`.
@@ -36,12 +36,14 @@ impl Problem {
 
 const AXES: &[Axis] = &axes(1024);
 
-const ATTRIBUTES: &[Attribute] = &[Attribute {
+const EPS: Attribute = Attribute {
     name: "eps",
     meaning: "added to the variance",
-    kind: AttributeKind::Real { low: 0.0, high: 1.0 },
-    default: "1e-5",
-}];
+    kind: AttributeKind::Real { low: 0.0, high: 1.0, default: 1e-5 },
+};
+
+/// Of the op and of its gradient.
+pub(crate) const ATTRIBUTES: &[Attribute] = &[EPS];
 
 impl Definition for LayerNorm {
     fn name(&self) -> &'static str {

@@ -1,10 +1,9 @@
 //! The definition of layer normalisation's gradient: axes, attributes and operands.
 
 use crate::blocks::row::{Shape, axes};
+use crate::layer_norm::definition::ATTRIBUTES;
 pub(super) use crate::layer_norm::definition::Problem;
-use proofmark_contract::{
-    Attribute, AttributeKind, Axis, BadCase, Definition, Operand, Role, Signature,
-};
+use proofmark_contract::{Attribute, Axis, BadCase, Definition, Operand, Role, Signature};
 use proofmark_terms::{Case, DType};
 
 /// The op.
@@ -12,13 +11,6 @@ use proofmark_terms::{Case, DType};
 pub(crate) struct LayerNormGrad;
 
 const AXES: &[Axis] = &axes(1024);
-
-const ATTRIBUTES: &[Attribute] = &[Attribute {
-    name: "eps",
-    meaning: "added to the variance",
-    kind: AttributeKind::Real { low: 0.0, high: 1.0 },
-    default: "1e-5",
-}];
 
 impl Definition for LayerNormGrad {
     fn name(&self) -> &'static str {

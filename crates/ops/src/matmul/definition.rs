@@ -39,8 +39,8 @@ impl Shape {
             m: size("m"),
             n: size("n"),
             k: size("k"),
-            is_transposed: case.word("layout", "nn") == "nt",
-            is_shared: case.flag("shared", false),
+            is_transposed: LAYOUT.word(case) == "nt",
+            is_shared: SHARED.flag(case),
         }
     }
 
@@ -67,14 +67,42 @@ impl Shape {
     }
 }
 
+/// What the sums go through.
+pub(super) const ACTIVATION: Attribute = Attribute {
+    name: "activation",
+    meaning: "applied to the sum and its bias, before the one rounding",
+    kind: AttributeKind::Word { words: Activation::WORDS, default: "none" },
+};
+const BIAS: Attribute = Attribute {
+    name: "bias",
+    meaning: "an operand [n] after A and B is added to every row",
+    kind: AttributeKind::Flag { default: false },
+};
+const LAYOUT: Attribute = Attribute {
+    name: "layout",
+    meaning: "nn: B is [k,n]; nt: B is [n,k], as linear layers store weights",
+    kind: AttributeKind::Word { words: &["nn", "nt"], default: "nn" },
+};
+const OUT: Attribute = Attribute {
+    name: "out",
+    meaning: "element type of C: that of A and B, or f32",
+    kind: AttributeKind::Word { words: &["same", "f32"], default: "same" },
+};
+/// Whether one right operand serves every batch.
+pub(super) const SHARED: Attribute = Attribute {
+    name: "shared",
+    meaning: "B has no batch axis: one weight for all batches",
+    kind: AttributeKind::Flag { default: false },
+};
+
 /// Position of the bias, if the case has one.
 pub(super) fn bias_of(case: &Case) -> Option<usize> {
-    case.flag("bias", false).then_some(RIGHT + 1)
+    BIAS.flag(case).then_some(RIGHT + 1)
 }
 
 /// The element type of the result.
 pub(super) fn output_dtype(case: &Case) -> DType {
-    if case.word("out", "same") == "f32" { DType::F32 } else { case.dtype }
+    if OUT.word(case) == "f32" { DType::F32 } else { case.dtype }
 }
 
 impl Definition for Matmul {
@@ -107,39 +135,7 @@ impl Definition for Matmul {
     }
 
     fn attributes(&self) -> &'static [Attribute] {
-        const ATTRIBUTES: [Attribute; 5] = [
-            Attribute {
-                name: "activation",
-                meaning: "applied to the sum and its bias, before the one rounding",
-                kind: AttributeKind::Word(Activation::WORDS),
-                default: "none",
-            },
-            Attribute {
-                name: "bias",
-                meaning: "an operand [n] after A and B is added to every row",
-                kind: AttributeKind::Flag,
-                default: "false",
-            },
-            Attribute {
-                name: "layout",
-                meaning: "nn: B is [k,n]; nt: B is [n,k], as linear layers store weights",
-                kind: AttributeKind::Word(&["nn", "nt"]),
-                default: "nn",
-            },
-            Attribute {
-                name: "out",
-                meaning: "element type of C: that of A and B, or f32",
-                kind: AttributeKind::Word(&["same", "f32"]),
-                default: "same",
-            },
-            Attribute {
-                name: "shared",
-                meaning: "B has no batch axis: one weight for all batches",
-                kind: AttributeKind::Flag,
-                default: "false",
-            },
-        ];
-        &ATTRIBUTES
+        &[ACTIVATION, BIAS, LAYOUT, OUT, SHARED]
     }
 
     fn dtypes(&self) -> &'static [DType] {

@@ -1,6 +1,6 @@
 //! What the judge knows of matmul: work, limits, what the gate tries, laws.
 
-use super::definition::{LEFT, Matmul, RIGHT, Shape, bias_of, output_dtype};
+use super::definition::{ACTIVATION, LEFT, Matmul, RIGHT, Shape, bias_of, output_dtype};
 use super::{laws, oracle};
 use proofmark_contract::{
     Filling, Law, Limits, Op, Portfolio, Signature, Specials, Truth, Values, Want,
@@ -21,7 +21,7 @@ impl Op for Matmul {
         let right = Shape::of(case).right_batches() * k * n;
         let (size, results) = (case.dtype.size(), batches * m * n);
         let bias = bias_of(case).map_or(0, |_| n);
-        let has_exponential = !matches!(case.word("activation", "none"), "none" | "relu");
+        let has_exponential = !matches!(ACTIVATION.word(case), "none" | "relu");
         Work {
             flops: (2 * results * k + if bias > 0 { results } else { 0 }) as u64,
             bytes_read: ((batches * m * k + right + bias) * size) as u64,
@@ -52,7 +52,7 @@ impl Op for Matmul {
     }
 
     fn portfolio(&self, case: &Case, signature: &Signature) -> Portfolio {
-        let is_exact = matches!(case.word("activation", "none"), "none" | "relu");
+        let is_exact = matches!(ACTIVATION.word(case), "none" | "relu");
         let exact = if is_exact { exact_fillings(case, signature) } else { Vec::new() };
         Portfolio { exact, ..Portfolio::standard(signature) }
     }
@@ -75,7 +75,7 @@ impl Op for Matmul {
         outputs: &[Vec<f64>],
         seed: u64,
     ) -> Option<Result<(), String>> {
-        let is_plain = case.word("activation", "none") == "none" && bias_of(case).is_none();
+        let is_plain = ACTIVATION.word(case) == "none" && bias_of(case).is_none();
         if is_plain { oracle::freivalds(Shape::of(case), inputs, &outputs[0], seed) } else { None }
     }
 

@@ -1,6 +1,6 @@
 //! Laws of products: what must hold between two runs, whatever the right answer is.
 
-use super::definition::{LEFT, Matmul, RIGHT, Shape, bias_of, output_dtype};
+use super::definition::{ACTIVATION, LEFT, Matmul, RIGHT, Shape, bias_of, output_dtype};
 use proofmark_contract::{Law, Observed, Op, Values};
 use proofmark_tensor::mix;
 use proofmark_terms::{Case, DType};
@@ -42,7 +42,7 @@ fn is_empty(shape: Shape) -> bool {
 
 /// Whether results are sums, of which the linear laws speak.
 fn is_linear(case: &Case) -> bool {
-    case.word("activation", "none") == "none"
+    ACTIVATION.word(case) == "none"
 }
 
 fn add_one_term_in_each_row(case: &Case, inputs: &mut Values, seed: u64) -> bool {

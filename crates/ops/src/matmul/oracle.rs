@@ -4,7 +4,7 @@
 //! k·2⁻⁵³·Σ|a||b|, which is 2⁻²⁹·k of the unit that kernels are judged by.
 #![forbid(unsafe_code)]
 
-use super::definition::{LEFT, RIGHT, Shape, bias_of};
+use super::definition::{ACTIVATION, LEFT, RIGHT, Shape, bias_of};
 use proofmark_contract::{Truth, Values, Want};
 use proofmark_tensor::mix;
 use proofmark_terms::Case;
@@ -23,7 +23,7 @@ pub(super) fn truth(case: &Case, inputs: &Values, want: &Want) -> Truth {
             truth.scale[at] += bias[column].abs();
         }
     }
-    let word = case.word("activation", "none");
+    let word = ACTIVATION.word(case);
     if word != "none" {
         for (value, scale) in truth.value.iter_mut().zip(&mut truth.scale) {
             (*value, *scale) = activated(word, *value, *scale);

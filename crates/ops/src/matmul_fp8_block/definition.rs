@@ -3,7 +3,7 @@
 use proofmark_contract::{
     Attribute, AttributeKind, Axis, AxisRole, BadCase, Definition, Operand, Role, Signature,
 };
-use proofmark_terms::{AttrValue, Case, DType};
+use proofmark_terms::{Case, DType};
 
 /// The op.
 #[derive(Debug)]
@@ -28,12 +28,13 @@ impl Problem {
     /// Reads a case that the op's signature accepted.
     pub(super) fn of(case: &Case) -> Problem {
         let size = |axis| case.size(axis).unwrap_or(0) as usize;
-        let block = match case.get("block") {
-            Some(AttrValue::Int(block)) => *block as usize,
-            _ => 128,
-        };
-        let is_quantised = case.word("activations", "given") == "quantised";
-        Problem { m: size("m"), n: size("n"), k: size("k"), block, is_quantised }
+        Problem {
+            m: size("m"),
+            n: size("n"),
+            k: size("k"),
+            block: BLOCK.int(case) as usize,
+            is_quantised: ACTIVATIONS.word(case) == "quantised",
+        }
     }
 
     /// Blocks beside each other.
@@ -53,20 +54,18 @@ const AXES: &[Axis] = &[
     Axis { name: "k", meaning: "terms of each sum", role: AxisRole::Dimension, default: 512 },
 ];
 
-const ATTRIBUTES: &[Attribute] = &[
-    Attribute {
-        name: "block",
-        meaning: "terms, and rows of b, that share a scale: 128, 256 or 512",
-        kind: AttributeKind::Int { low: 128, high: 512 },
-        default: "128",
-    },
-    Attribute {
-        name: "activations",
-        meaning: "a is given in e4m3 with scales, or in bf16 and quantised on the way",
-        kind: AttributeKind::Word(&["given", "quantised"]),
-        default: "given",
-    },
-];
+const BLOCK: Attribute = Attribute {
+    name: "block",
+    meaning: "terms, and rows of b, that share a scale: 128, 256 or 512",
+    kind: AttributeKind::Int { low: 128, high: 512, default: 128 },
+};
+const ACTIVATIONS: Attribute = Attribute {
+    name: "activations",
+    meaning: "a is given in e4m3 with scales, or in bf16 and quantised on the way",
+    kind: AttributeKind::Word { words: &["given", "quantised"], default: "given" },
+};
+
+const ATTRIBUTES: &[Attribute] = &[BLOCK, ACTIVATIONS];
 
 impl Definition for MatmulFp8Block {
     fn name(&self) -> &'static str {

@@ -29,7 +29,7 @@ impl Problem {
     /// Reads a case that the op's signature accepted.
     pub(super) fn of(case: &Case) -> Problem {
         let size = |axis| case.size(axis).unwrap_or(0) as usize;
-        let is_raw = case.word("out", "f32") == "i32";
+        let is_raw = OUT.word(case) == "i32";
         Problem { m: size("m"), n: size("n"), k: size("k"), is_raw }
     }
 }
@@ -40,12 +40,13 @@ const AXES: &[Axis] = &[
     Axis { name: "k", meaning: "terms of each sum", role: AxisRole::Dimension, default: 512 },
 ];
 
-const ATTRIBUTES: &[Attribute] = &[Attribute {
+const OUT: Attribute = Attribute {
     name: "out",
     meaning: "f32: sums scaled by row and column; i32: the sums",
-    kind: AttributeKind::Word(&["f32", "i32"]),
-    default: "f32",
-}];
+    kind: AttributeKind::Word { words: &["f32", "i32"], default: "f32" },
+};
+
+const ATTRIBUTES: &[Attribute] = &[OUT];
 
 impl Definition for MatmulInt8 {
     fn name(&self) -> &'static str {

@@ -3,7 +3,7 @@
 use proofmark_contract::{
     Attribute, AttributeKind, Axis, AxisRole, BadCase, Definition, Operand, Role, Signature,
 };
-use proofmark_terms::{AttrValue, Case, DType};
+use proofmark_terms::{Case, DType};
 
 /// The op.
 #[derive(Debug)]
@@ -26,11 +26,7 @@ impl Problem {
     /// Reads a case that the op's signature accepted.
     pub(super) fn of(case: &Case) -> Problem {
         let size = |axis| case.size(axis).unwrap_or(0) as usize;
-        let group = match case.get("group") {
-            Some(AttrValue::Int(group)) => *group as usize,
-            _ => 32,
-        };
-        Problem { m: size("m"), n: size("n"), k: size("k"), group }
+        Problem { m: size("m"), n: size("n"), k: size("k"), group: GROUP.int(case) as usize }
     }
 }
 
@@ -40,12 +36,13 @@ const AXES: &[Axis] = &[
     Axis { name: "k", meaning: "terms of each sum", role: AxisRole::Dimension, default: 4096 },
 ];
 
-const ATTRIBUTES: &[Attribute] = &[Attribute {
+const GROUP: Attribute = Attribute {
     name: "group",
     meaning: "terms that share a scale: 32, 64 or 128",
-    kind: AttributeKind::Int { low: 32, high: 128 },
-    default: "32",
-}];
+    kind: AttributeKind::Int { low: 32, high: 128, default: 32 },
+};
+
+const ATTRIBUTES: &[Attribute] = &[GROUP];
 
 impl Definition for MatmulQ8 {
     fn name(&self) -> &'static str {

@@ -12,7 +12,7 @@ pub(super) struct Mse;
 
 /// What the sum of squares is divided by.
 pub(super) fn divisor(case: &Case) -> f64 {
-    match case.word("reduction", "mean") {
+    match REDUCTION.word(case) {
         "sum" => 1.0,
         _ => Shape::of(case).elements() as f64,
     }
@@ -20,12 +20,13 @@ pub(super) fn divisor(case: &Case) -> f64 {
 
 const AXES: &[Axis] = &axes(1024);
 
-const ATTRIBUTES: &[Attribute] = &[Attribute {
+const REDUCTION: Attribute = Attribute {
     name: "reduction",
     meaning: "whether the sum of squares is divided by their number",
-    kind: AttributeKind::Word(&["mean", "sum"]),
-    default: "mean",
-}];
+    kind: AttributeKind::Word { words: &["mean", "sum"], default: "mean" },
+};
+
+const ATTRIBUTES: &[Attribute] = &[REDUCTION];
 
 impl Definition for Mse {
     fn name(&self) -> &'static str {

@@ -1,6 +1,6 @@
 //! The definition of the normalisation of queries and keys: axes, attributes and operands.
 
-use crate::rms_norm::definition;
+use crate::rms_norm::definition::{self, EPS};
 use proofmark_contract::{
     Attribute, AttributeKind, Axis, AxisRole, BadCase, Definition, Operand, Role, Signature,
 };
@@ -32,13 +32,13 @@ impl Problem {
         Problem {
             positions: size("b") * size("s"),
             heads: [size("h"), size("kv")],
-            present: match case.word("which", "both") {
+            present: match WHICH.word(case) {
                 "q" => &[0],
                 "k" => &[1],
                 _ => &[0, 1],
             },
             length: size("d"),
-            eps: case.real("eps", 1e-6),
+            eps: EPS.real(case),
         }
     }
 
@@ -66,20 +66,13 @@ const AXES: &[Axis] = &[
     axis("d", "elements of a head", AxisRole::Dimension, 128),
 ];
 
-const ATTRIBUTES: &[Attribute] = &[
-    Attribute {
-        name: "which",
-        meaning: "what is normalised: queries, keys or both",
-        kind: AttributeKind::Word(&["both", "q", "k"]),
-        default: "both",
-    },
-    Attribute {
-        name: "eps",
-        meaning: "added to the mean square",
-        kind: AttributeKind::Real { low: 0.0, high: 1.0 },
-        default: "1e-6",
-    },
-];
+const WHICH: Attribute = Attribute {
+    name: "which",
+    meaning: "what is normalised: queries, keys or both",
+    kind: AttributeKind::Word { words: &["both", "q", "k"], default: "both" },
+};
+
+const ATTRIBUTES: &[Attribute] = &[WHICH, EPS];
 
 impl Definition for QkNorm {
     fn name(&self) -> &'static str {

@@ -3,7 +3,7 @@
 use proofmark_contract::{
     Attribute, AttributeKind, Axis, AxisRole, BadCase, Definition, Operand, Role, Signature,
 };
-use proofmark_terms::{AttrValue, Case, DType};
+use proofmark_terms::{Case, DType};
 
 /// One of the four ops.
 #[derive(Debug)]
@@ -86,7 +86,7 @@ impl Plan {
         let is_fp8 = case.op.ends_with("fp8");
         let (rows, cols) =
             if is_fp8 { (size("m"), size("n")) } else { (size("b") * size("s"), size("d")) };
-        let scheme = if is_fp8 { case.word("block", "tensor") } else { scheme(case) };
+        let scheme = if is_fp8 { BLOCK.word(case) } else { SCHEME.word(case) };
         let (tile_rows, tile_cols) = match scheme {
             "channel" => (1, cols),
             "group" => (1, group(case)),
@@ -103,14 +103,14 @@ impl Plan {
             tile_cols,
             down: if is_one { 1 } else { rows.div_ceil(tile_rows) },
             across: if is_one || scheme == "channel" { 1 } else { cols.div_ceil(tile_cols) },
-            format: match (is_fp8, case.word("format", "e4m3")) {
+            format: match (is_fp8, FORMAT.word(case)) {
                 (false, _) => Format::Int8,
                 (true, "e5m2") => Format::E5m2,
                 (true, _) => Format::E4m3,
             },
-            is_symmetric: is_fp8 || case.flag("symmetric", true),
+            is_symmetric: is_fp8 || SYMMETRIC.flag(case),
             is_unit: scheme == "unit",
-            to_nan: case.word("overflow", "saturate") == "nan",
+            to_nan: OVERFLOW.word(case) == "nan",
             is_forward: case.op.starts_with("quantize"),
         }
     }
@@ -145,15 +145,8 @@ impl Plan {
     }
 }
 
-fn scheme(case: &Case) -> &str {
-    case.word("scheme", "channel")
-}
-
 fn group(case: &Case) -> usize {
-    match case.get("group") {
-        Some(AttrValue::Int(group)) => *group as usize,
-        _ => 32,
-    }
+    GROUP.int(case) as usize
 }
 
 const INT8_AXES: &[Axis] = &[
@@ -167,47 +160,41 @@ const FP8_AXES: &[Axis] = &[
     Axis { name: "n", meaning: "elements of a row", role: AxisRole::Dimension, default: 1024 },
 ];
 
-const INT8_ATTRIBUTES: &[Attribute] = &[
-    Attribute {
-        name: "scheme",
-        meaning: "what shares a scale: the tensor, a row (channel), or a group within a row",
-        kind: AttributeKind::Word(&["tensor", "channel", "group"]),
-        default: "channel",
-    },
-    Attribute {
-        name: "group",
-        meaning: "elements of a group: 32, 64 or 128",
-        kind: AttributeKind::Int { low: 32, high: 128 },
-        default: "32",
-    },
-    Attribute {
-        name: "symmetric",
-        meaning: "codes of 0 are 0; else each group has a zero",
-        kind: AttributeKind::Flag,
-        default: "true",
-    },
-];
+const SCHEME: Attribute = Attribute {
+    name: "scheme",
+    meaning: "what shares a scale: the tensor, a row (channel), or a group within a row",
+    kind: AttributeKind::Word { words: &["tensor", "channel", "group"], default: "channel" },
+};
+const GROUP: Attribute = Attribute {
+    name: "group",
+    meaning: "elements of a group: 32, 64 or 128",
+    kind: AttributeKind::Int { low: 32, high: 128, default: 32 },
+};
+const SYMMETRIC: Attribute = Attribute {
+    name: "symmetric",
+    meaning: "codes of 0 are 0; else each group has a zero",
+    kind: AttributeKind::Flag { default: true },
+};
 
-const FP8_ATTRIBUTES: &[Attribute] = &[
-    Attribute {
-        name: "format",
-        meaning: "4 exponent bits and 3 of fraction, or 5 and 2",
-        kind: AttributeKind::Word(&["e4m3", "e5m2"]),
-        default: "e4m3",
-    },
-    Attribute {
-        name: "block",
-        meaning: "what shares a scale; unit: no scales, scale 1",
-        kind: AttributeKind::Word(&["tensor", "1x128", "128x128", "unit"]),
-        default: "tensor",
-    },
-    Attribute {
-        name: "overflow",
-        meaning: "beyond the largest: the largest, or NaN (e5m2: infinity)",
-        kind: AttributeKind::Word(&["saturate", "nan"]),
-        default: "saturate",
-    },
-];
+const INT8_ATTRIBUTES: &[Attribute] = &[SCHEME, GROUP, SYMMETRIC];
+
+const FORMAT: Attribute = Attribute {
+    name: "format",
+    meaning: "4 exponent bits and 3 of fraction, or 5 and 2",
+    kind: AttributeKind::Word { words: &["e4m3", "e5m2"], default: "e4m3" },
+};
+const BLOCK: Attribute = Attribute {
+    name: "block",
+    meaning: "what shares a scale; unit: no scales, scale 1",
+    kind: AttributeKind::Word { words: &["tensor", "1x128", "128x128", "unit"], default: "tensor" },
+};
+const OVERFLOW: Attribute = Attribute {
+    name: "overflow",
+    meaning: "beyond the largest: the largest, or NaN (e5m2: infinity)",
+    kind: AttributeKind::Word { words: &["saturate", "nan"], default: "saturate" },
+};
+
+const FP8_ATTRIBUTES: &[Attribute] = &[FORMAT, BLOCK, OVERFLOW];
 
 impl Definition for Quantize {
     fn name(&self) -> &'static str {
@@ -260,7 +247,7 @@ impl Definition for Quantize {
 
 /// The shape of scales and zeros; empty for one.
 fn scheme_shape(case: &Case, shape: &[usize], plan: &Plan) -> Vec<usize> {
-    match (plan.format, scheme(case), case.word("block", "tensor")) {
+    match (plan.format, SCHEME.word(case), BLOCK.word(case)) {
         (Format::Int8, "channel", _) => shape[..2].to_vec(),
         (Format::Int8, "group", _) => vec![shape[0], shape[1], plan.across],
         (Format::E4m3 | Format::E5m2, _, "1x128" | "128x128") => vec![plan.down, plan.across],

@@ -29,16 +29,14 @@ pub(super) struct Reduction {
 pub(super) const AXIS: Attribute = Attribute {
     name: "axis",
     meaning: "the axis that is reduced and that y lacks, or all of them",
-    kind: AttributeKind::Word(&["d", "s", "b", "all"]),
-    default: "d",
+    kind: AttributeKind::Word { words: &["d", "s", "b", "all"], default: "d" },
 };
 
 /// What the variance's divisor is less than the count.
 pub(super) const CORRECTION: Attribute = Attribute {
     name: "correction",
     meaning: "what is taken from the count before it divides: 0 of a population, 1 of a sample",
-    kind: AttributeKind::Int { low: 0, high: 1 },
-    default: "0",
+    kind: AttributeKind::Int { low: 0, high: 1, default: 0 },
 };
 
 /// The reduced axis.
@@ -68,13 +66,13 @@ pub(super) struct Problem {
 impl Problem {
     /// Reads a case that the op's signature accepted.
     pub(super) fn of(case: &Case) -> Problem {
-        let over = match case.word(AXIS.name, AXIS.default) {
+        let over = match AXIS.word(case) {
             "s" => Over::S,
             "b" => Over::B,
             "all" => Over::All,
             _ => Over::D,
         };
-        let correction = case.real(CORRECTION.name, 0.0);
+        let correction = CORRECTION.int(case) as f64;
         Problem { sizes: Shape::of(case).sizes, over, correction }
     }
 

@@ -27,12 +27,7 @@ impl Problem {
     /// Reads a case that the op's signature accepted.
     pub(crate) fn of(case: &Case) -> Problem {
         let Shape { rows, length, .. } = Shape::of(case);
-        Problem {
-            rows,
-            length,
-            eps: case.real("eps", 1e-6),
-            is_gemma: case.word("variant", "llama") == "gemma",
-        }
+        Problem { rows, length, eps: EPS.real(case), is_gemma: VARIANT.word(case) == "gemma" }
     }
 
     /// The problem as kernels take it.
@@ -49,20 +44,19 @@ impl Problem {
 const AXES: &[Axis] = &axes(4096);
 
 /// Of every op that normalises rows so.
-pub(crate) const ATTRIBUTES: &[Attribute] = &[
-    Attribute {
-        name: "eps",
-        meaning: "added to the mean square",
-        kind: AttributeKind::Real { low: 0.0, high: 1.0 },
-        default: "1e-6",
-    },
-    Attribute {
-        name: "variant",
-        meaning: "weight by w (llama) or by 1 + w (gemma)",
-        kind: AttributeKind::Word(&["llama", "gemma"]),
-        default: "llama",
-    },
-];
+pub(crate) const EPS: Attribute = Attribute {
+    name: "eps",
+    meaning: "added to the mean square",
+    kind: AttributeKind::Real { low: 0.0, high: 1.0, default: 1e-6 },
+};
+const VARIANT: Attribute = Attribute {
+    name: "variant",
+    meaning: "weight by w (llama) or by 1 + w (gemma)",
+    kind: AttributeKind::Word { words: &["llama", "gemma"], default: "llama" },
+};
+
+/// Of every op that also weights rows so.
+pub(crate) const ATTRIBUTES: &[Attribute] = &[EPS, VARIANT];
 
 impl Definition for RmsNorm {
     fn name(&self) -> &'static str {

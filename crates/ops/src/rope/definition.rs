@@ -4,7 +4,7 @@ use proofmark_contract::{
     Attribute, AttributeKind, Axis, AxisRole, BadCase, Definition, Operand, Role, Signature,
 };
 use proofmark_tensor::Fill;
-use proofmark_terms::{AttrValue, Case, DType};
+use proofmark_terms::{Case, DType};
 
 /// The op.
 #[derive(Debug, Default)]
@@ -52,9 +52,9 @@ impl Problem {
     /// Reads a case that the op's signature accepted.
     pub(crate) fn of(case: &Case) -> Problem {
         let sizes = ["b", "s", "h", "d"].map(|axis| case.size(axis).unwrap_or(0) as usize);
-        let part = match case.attrs.iter().find(|(name, _)| name == "part") {
-            Some((_, AttrValue::Int(part))) if *part > 0 => *part as usize,
-            _ => sizes[3],
+        let part = match PART.int(case) {
+            0 => sizes[3],
+            part => part as usize,
         };
         Problem {
             sizes,
@@ -62,16 +62,16 @@ impl Problem {
             heads: sizes[2],
             length: sizes[3],
             part,
-            is_interleaved: case.word("pairing", "neox") == "gptj",
-            is_exact: case.word("angles", "table") == "exact",
-            is_in_place: case.flag("inplace", false),
-            theta: case.real("theta", 10000.0),
-            scaling: match case.word("scaling", "none") {
+            is_interleaved: PAIRING.word(case) == "gptj",
+            is_exact: ANGLES.word(case) == "exact",
+            is_in_place: INPLACE.flag(case),
+            theta: THETA.real(case),
+            scaling: match SCALING.word(case) {
                 "linear" => Scaling::Linear,
                 "llama3" => Scaling::Llama3,
                 _ => Scaling::None,
             },
-            factor: case.real("factor", 8.0),
+            factor: FACTOR.real(case),
         }
     }
 
@@ -109,38 +109,37 @@ const fn word(
     meaning: &'static str,
     words: &'static [&'static str],
 ) -> Attribute {
-    Attribute { name, meaning, kind: AttributeKind::Word(words), default: words[0] }
+    Attribute { name, meaning, kind: AttributeKind::Word { words, default: words[0] } }
 }
 
-const ATTRIBUTES: &[Attribute] = &[
-    word("angles", "read as cosines and sines, or made of positions", &["table", "exact"]),
-    word("pairing", "pairs half of the part apart, or neighbours", &["neox", "gptj"]),
-    Attribute {
-        name: "part",
-        meaning: "elements of a head that are turned, an even number; 0: all",
-        kind: AttributeKind::Int { low: 0, high: 65536 },
-        default: "0",
-    },
-    Attribute {
-        name: "theta",
-        meaning: "base of the frequencies, for exact angles",
-        kind: AttributeKind::Real { low: 1.0, high: 1e9 },
-        default: "10000",
-    },
-    word("scaling", "how frequencies are stretched", &["none", "linear", "llama3"]),
-    Attribute {
-        name: "factor",
-        meaning: "by how much they are stretched",
-        kind: AttributeKind::Real { low: 1.0, high: 1e4 },
-        default: "8",
-    },
-    Attribute {
-        name: "inplace",
-        meaning: "one operand is read and written",
-        kind: AttributeKind::Flag,
-        default: "false",
-    },
-];
+const ANGLES: Attribute =
+    word("angles", "read as cosines and sines, or made of positions", &["table", "exact"]);
+const PAIRING: Attribute =
+    word("pairing", "pairs half of the part apart, or neighbours", &["neox", "gptj"]);
+const PART: Attribute = Attribute {
+    name: "part",
+    meaning: "elements of a head that are turned, an even number; 0: all",
+    kind: AttributeKind::Int { low: 0, high: 65536, default: 0 },
+};
+const THETA: Attribute = Attribute {
+    name: "theta",
+    meaning: "base of the frequencies, for exact angles",
+    kind: AttributeKind::Real { low: 1.0, high: 1e9, default: 10_000.0 },
+};
+const SCALING: Attribute =
+    word("scaling", "how frequencies are stretched", &["none", "linear", "llama3"]);
+const FACTOR: Attribute = Attribute {
+    name: "factor",
+    meaning: "by how much they are stretched",
+    kind: AttributeKind::Real { low: 1.0, high: 1e4, default: 8.0 },
+};
+const INPLACE: Attribute = Attribute {
+    name: "inplace",
+    meaning: "one operand is read and written",
+    kind: AttributeKind::Flag { default: false },
+};
+
+const ATTRIBUTES: &[Attribute] = &[ANGLES, PAIRING, PART, THETA, SCALING, FACTOR, INPLACE];
 
 impl Definition for Rope {
     fn name(&self) -> &'static str {

@@ -30,8 +30,8 @@ impl Problem {
         Problem {
             rows,
             length,
-            is_in_place: case.flag("inplace", false),
-            causal: (case.word("mask", "none") == "causal").then_some(sizes[1]),
+            is_in_place: INPLACE.flag(case),
+            causal: (MASK.word(case) == "causal").then_some(sizes[1]),
         }
     }
 
@@ -44,20 +44,18 @@ impl Problem {
 
 const AXES: &[Axis] = &axes(1024);
 
-const ATTRIBUTES: &[Attribute] = &[
-    Attribute {
-        name: "inplace",
-        meaning: "one operand is read and written",
-        kind: AttributeKind::Flag,
-        default: "false",
-    },
-    Attribute {
-        name: "mask",
-        meaning: "columns that count as -infinity: none, or those after column d − s + row",
-        kind: AttributeKind::Word(&["none", "causal"]),
-        default: "none",
-    },
-];
+const INPLACE: Attribute = Attribute {
+    name: "inplace",
+    meaning: "one operand is read and written",
+    kind: AttributeKind::Flag { default: false },
+};
+const MASK: Attribute = Attribute {
+    name: "mask",
+    meaning: "columns that count as -infinity: none, or those after column d − s + row",
+    kind: AttributeKind::Word { words: &["none", "causal"], default: "none" },
+};
+
+const ATTRIBUTES: &[Attribute] = &[INPLACE, MASK];
 
 impl Definition for Softmax {
     fn name(&self) -> &'static str {

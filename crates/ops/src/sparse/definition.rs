@@ -32,7 +32,7 @@ impl Problem {
         Problem {
             matrix: Structure::of(case),
             width: case.size("p").map(|width| width as usize),
-            is_coo: case.word("format", "csr") == "coo",
+            is_coo: FORMAT.word(case) == "coo",
         }
     }
 
@@ -54,29 +54,25 @@ const WIDTH: Axis =
 pub(super) const PATTERN: Attribute = Attribute {
     name: "pattern",
     meaning: "where entries are",
-    kind: AttributeKind::Word(PATTERNS),
-    default: "random",
+    kind: AttributeKind::Word { words: PATTERNS, default: "random" },
 };
 
 pub(super) const EACH: Attribute = Attribute {
     name: "each",
     meaning: "entries of a row on average",
-    kind: AttributeKind::Int { low: 0, high: 1 << 20 },
-    default: "16",
+    kind: AttributeKind::Int { low: 0, high: 1 << 20, default: 16 },
 };
 
 pub(super) const ENTRIES: Attribute = Attribute {
     name: "entries",
     meaning: "entries in all, of a random pattern; 0: as `each` says",
-    kind: AttributeKind::Int { low: 0, high: i32::MAX as i64 - 1 },
-    default: "0",
+    kind: AttributeKind::Int { low: 0, high: i32::MAX as i64 - 1, default: 0 },
 };
 
 const FORMAT: Attribute = Attribute {
     name: "format",
     meaning: "row pointers, or the row of each entry in no order",
-    kind: AttributeKind::Word(&["csr", "coo"]),
-    default: "csr",
+    kind: AttributeKind::Word { words: &["csr", "coo"], default: "csr" },
 };
 
 /// An operand of indices; the op itself gives it values.

@@ -1,7 +1,8 @@
 //! Where the entries of a sparse matrix are: patterns as they come from grids, graphs and chance.
 
+use super::definition::{EACH, ENTRIES, PATTERN};
 use proofmark_tensor::mix;
-use proofmark_terms::{AttrValue, Case};
+use proofmark_terms::Case;
 
 /// Where entries are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -40,18 +41,14 @@ impl Structure {
     /// Reads `m`, `n`, `pattern` and `each` of a case.
     pub(super) fn of(case: &Case) -> Structure {
         let size = |axis| case.size(axis).unwrap_or(0) as usize;
-        let pattern = match case.word("pattern", "random") {
+        let pattern = match PATTERN.word(case) {
             "stencil" => Pattern::Stencil,
             "banded" => Pattern::Banded,
             "powerlaw" => Pattern::PowerLaw,
             "dense_row" => Pattern::DenseRow,
             _ => Pattern::Random,
         };
-        let count = |name, default| match case.get(name) {
-            Some(AttrValue::Int(count)) => *count as usize,
-            _ => default,
-        };
-        let (each, counted) = (count("each", 16), count("entries", 0));
+        let (each, counted) = (EACH.int(case) as usize, ENTRIES.int(case) as usize);
         Structure { rows: size("m"), cols: size("n"), each, pattern, counted }
     }
 

@@ -1,7 +1,7 @@
 //! Honest specimens with arithmetic of their own: other ways to sum, and other algorithms.
 
 use super::kernel::Deed;
-use super::piece::{Cut, rows};
+use super::piece::{Cut, Full, rows};
 use proofmark_contract::{Call, KernelError};
 
 /// A way to sum terms.
@@ -12,7 +12,7 @@ fn summed(sum: Sum) -> Deed {
     let mut terms = Vec::new();
     Deed::new(move |full, call| match full.case.op.as_str() {
         "softmax" => softmax(call, &mut terms, sum),
-        "rms_norm" => rms_norm(call, &mut terms, sum),
+        "rms_norm" => rms_norm(full, call, &mut terms, sum),
         "matmul" => matmul(call, &mut terms, sum),
         _ => full.run(call),
     })
@@ -31,8 +31,14 @@ fn softmax(call: &mut Call<'_>, terms: &mut Vec<f32>, sum: Sum) -> Result<(), Ke
     Ok(())
 }
 
-fn rms_norm(call: &mut Call<'_>, terms: &mut Vec<f32>, sum: Sum) -> Result<(), KernelError> {
-    let eps = call.case.real("eps", 1e-6) as f32;
+fn rms_norm(
+    full: &Full,
+    call: &mut Call<'_>,
+    terms: &mut Vec<f32>,
+    sum: Sum,
+) -> Result<(), KernelError> {
+    let Some(eps) = full.attribute("eps") else { return full.run(call) };
+    let eps = eps.real(call.case) as f32;
     let (x, w) = (call.inputs[0].rows::<f32>()?, call.inputs[1].rows::<f32>()?);
     let mut y = call.outputs[0].rows_mut::<f32>()?;
     for row in 0..x.rows() {

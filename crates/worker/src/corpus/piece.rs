@@ -1,6 +1,6 @@
 //! Parts of a call: the rows of an op as calls of their own, on the same memory or on copies.
 
-use proofmark_contract::{Call, Entry, Kernel, KernelError};
+use proofmark_contract::{Attribute, Call, Entry, Kernel, KernelError};
 use proofmark_schema::{Case, Isa};
 use proofmark_tensor::{AlignedBuffer, Layout, Pool, Tensor, split};
 use std::ops::Range;
@@ -21,6 +21,11 @@ impl Full {
     /// Computes the op.
     pub(super) fn run(&self, call: &mut Call<'_>) -> Result<(), KernelError> {
         self.kernel.run(call)
+    }
+
+    /// An attribute of the op, if it has one of that name.
+    pub(super) fn attribute(&self, name: &str) -> Option<&'static Attribute> {
+        self.entry.op.attributes().iter().find(|attribute| attribute.name == name)
     }
 
     /// Whether the case has no attributes: what specimens with arithmetic of their own compute.
@@ -223,7 +228,7 @@ fn rows_of(full: &Full, call: &Call<'_>) -> Option<(&'static str, usize)> {
         own == shape || own.len() == 1 && own.last() == shape.last()
     };
     let alike = call.inputs.iter().chain(call.outputs.iter()).all(is_alike);
-    let sees_all = case.word("mask", "none") == "none";
+    let sees_all = full.attribute("mask").is_none_or(|mask| mask.word(case) == "none");
     (names == ["b", "s", "d"] && alike && sees_all).then_some(("s", rows))
 }
 

@@ -55,6 +55,6 @@ mod tests {
             }
         }
         let in_place = of(crate::find_op("softmax").unwrap(), Size::InPlace).unwrap();
-        assert!(in_place.flag("inplace", false));
+        assert_eq!(in_place.get("inplace"), Some(&AttrValue::Flag(true)));
     }
 }

@@ -1,7 +1,7 @@
 //! What the kernels on vectors share: products of few rows as they are, those of few columns with
 //! the right operand packed, others with both.
 
-use super::super::definition::{Shape, output_dtype};
+use super::super::definition::{SHARED, Shape, output_dtype};
 use super::portion::{self, Part, Portion, typed_pair};
 use crate::blocks::gemm::{
     Blocking, Columns, Gemm, Keeps, PackRight, PackedRight, Packing, Right, SKINNY_ROWS, Skinny,
@@ -29,7 +29,7 @@ pub(super) fn contract() -> ErrorContract {
 
 /// Whether there is one right operand, which can be packed once.
 pub(super) fn has_one_weight(case: &Case) -> Result<(), Unsupported> {
-    if case.flag("shared", false) || case.size("b").unwrap_or(1) == 1 {
+    if SHARED.flag(case) || case.size("b").unwrap_or(1) == 1 {
         return Ok(());
     }
     Err(Unsupported("every batch has its own B: nothing to pack once".to_owned()))

@@ -1,6 +1,6 @@
 //! What all kernels but `scalar` share: operands, the split among threads, scratch memory.
 
-use super::super::definition::{Shape, bias_of};
+use super::super::definition::{ACTIVATION, Shape, bias_of};
 use crate::blocks::gemm::Epilogue;
 use crate::blocks::math::Activation;
 use crate::blocks::stored::Stored;
@@ -144,7 +144,7 @@ fn right_of<T>(shape: Shape, rows: Rows<'_, T>, batch: usize) -> Rows<'_, T> {
 
 /// What the case does to its sums.
 pub(super) fn epilogue<'a, T: Stored>(call: &Call<'a>) -> Result<Epilogue<'a, T>, KernelError> {
-    let activation = Activation::of(call.case.word("activation", "none"));
+    let activation = Activation::of(ACTIVATION.word(call.case));
     let n = Shape::of(call.case).n;
     let bias = match bias_of(call.case) {
         None => None,
