@@ -96,31 +96,6 @@ impl Case {
     pub fn get(&self, attr: &str) -> Option<&AttrValue> {
         self.attrs.iter().find(|(name, _)| name == attr).map(|(_, value)| value)
     }
-
-    /// A real attribute or its default.
-    pub fn real(&self, attr: &str, default: f64) -> f64 {
-        match self.get(attr) {
-            Some(AttrValue::Real(value)) => *value,
-            Some(AttrValue::Int(value)) => *value as f64,
-            _ => default,
-        }
-    }
-
-    /// A word attribute or its default.
-    pub fn word<'a>(&'a self, attr: &str, default: &'a str) -> &'a str {
-        match self.get(attr) {
-            Some(AttrValue::Word(value)) => value,
-            _ => default,
-        }
-    }
-
-    /// A flag attribute or its default.
-    pub fn flag(&self, attr: &str, default: bool) -> bool {
-        match self.get(attr) {
-            Some(AttrValue::Flag(value)) => *value,
-            _ => default,
-        }
-    }
 }
 
 impl fmt::Display for Case {

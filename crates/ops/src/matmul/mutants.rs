@@ -1,6 +1,6 @@
 //! Wrong products that the gate must refuse: the plain loops with one slip each.
 
-use super::definition::{Shape, bias_of};
+use super::definition::{ACTIVATION, Shape, bias_of};
 use crate::blocks::math::Activation;
 use crate::flawed::{
     ALL, FINE, SINGLE, all_but_last, mutants, narrowed, read, stale, steps, whole_vectors, write,
@@ -172,7 +172,7 @@ fn run(call: &mut Call<'_>, steps: &Steps) -> Result<(), KernelError> {
     let (a, b) = (read(&call.inputs[0]), read(&call.inputs[1]));
     let stride = call.inputs[0].layout.row_stride;
     let bias = bias_of(call.case).map(|index| read(&call.inputs[index]).concat());
-    let activation = Activation::of(call.case.word("activation", "none"));
+    let activation = Activation::of(ACTIVATION.word(call.case));
     let mut c = Vec::with_capacity(shape.batches * shape.m);
     for batch in 0..shape.batches {
         let (a, b, bias) = (a.as_slice(), b.as_slice(), bias.as_deref());

@@ -166,7 +166,8 @@ fn attribute(name: &str, value: &str) -> Option<Message> {
         let one = named.number(field::ATTRIBUTE_KIND, INTEGER);
         return Some(one.number(field::ATTRIBUTE_INTEGER, value));
     }
-    Some(named.number(field::ATTRIBUTE_KIND, REAL).real(field::ATTRIBUTE_REAL, value.parse().ok()?))
+    let value = value.parse().ok()?;
+    Some(named.number(field::ATTRIBUTE_KIND, REAL).real(field::ATTRIBUTE_REAL, value))
 }
 
 /// A whole number as protocol buffers have it, negative ones as their two's complement.
