@@ -58,7 +58,8 @@ steps! { pub(super) Steps, RIGHT;
 pub(super) struct Shared<M, const N: usize>(PhantomData<M>);
 
 impl<M: Member<N>, const N: usize> Shared<M, N> {
-    /// Those of members whose results have a sign of zero.
+    /// Those of members whose results have a sign of zero: ten of every member, two of rounding,
+    /// and one of the sign.
     pub(super) const SIGNED: &'static [Mutant] = mutants! { run::<M, N>, Steps { ..RIGHT };
         "tail_dropped", ALL, "elements past the last whole vector of 16 are not written",
             writes: |at| at.col < whole_vectors(at.cols);
@@ -83,7 +84,7 @@ impl<M: Member<N>, const N: usize> Shared<M, N> {
         "negative_zero_lost", ALL, "-0 becomes 0", round: |_, result| result + 0.0;
     };
 
-    /// Those of members whose results are not operands already: all but the lost sign of zero.
+    /// Those of members whose results are not operands already: all but that of the sign.
     pub(super) const ROUNDED: &'static [Mutant] = Self::SIGNED.split_at(12).0;
 
     /// Those of every member.
