@@ -87,19 +87,18 @@ fn without_ages(text: &str) -> String {
     out
 }
 
-/// Every line with `#` for each quantity, and two blanks where there are more.
+/// Every line with `#` for each quantity, two blanks where there are more, and one before its first
+/// word, except before a command.
 fn words(text: &str) -> String {
     let lines = text.lines().map(|line| {
-        let masked: Vec<String> = line.split("  ").map(without_quantities).collect();
-        let is_indented = line.starts_with("  ");
-        let cells = masked.iter().map(|cell| cell.trim()).filter(|cell| !cell.is_empty());
-        let cells: Vec<&str> = cells.collect();
-        let indent = match is_indented {
-            true => "  ",
-            false if line.starts_with(' ') => " ",
-            false => "",
+        let cells: Vec<String> = line.split("  ").map(without_quantities).collect();
+        let cells = cells.iter().map(|cell| cell.trim()).filter(|cell| !cell.is_empty());
+        let indent = match line {
+            command if command.starts_with("  $") => "  ",
+            row if row.starts_with(' ') => " ",
+            _ => "",
         };
-        format!("{indent}{}\n", cells.join("  "))
+        format!("{indent}{}\n", cells.collect::<Vec<_>>().join("  "))
     });
     lines.collect()
 }
@@ -233,7 +232,7 @@ mod tests {
     fn of_a_table_the_header_or_the_first_columns_are_held() {
         let text = "Title 7\n\n check   state    detail\n load    fine     3 processes\n         \
                     and more\n clock   problem  at 3 GHz\n\nnote: a remark that is\n      broken\n";
-        let header = "Title #\n\n check  state  detail\n\nnote: a remark that is\n  broken\n";
+        let header = "Title #\n\n check  state  detail\n\nnote: a remark that is\n broken\n";
         assert_eq!(masked(text, Held::Header), header);
         let first = "Title #\n\n check  state  detail\n load\n clock\n";
         assert_eq!(masked(text, Held::Columns(1)), first);
