@@ -99,33 +99,34 @@ fn sentence(scaling: &Scaling) -> String {
     let speed = three_digits(widest.speedup.estimate);
     let label = widest.label.map_or("", Label::name);
     let head = format!(
-        "On {} it is {speed}× as fast as on one ({} of them: {label})",
+        "On {} it is {speed}× as fast as on one (efficiency {}, {label})",
         threads(widest.threads),
         percent(100.0 * widest.efficiency)
     );
     let share = |share: Option<f64>| percent(100.0 * share.unwrap_or(f64::NAN));
     let why = match scaling.cause {
         None => return format!("{head}."),
-        Some(Cause::OneThread) => "it uses one thread, whatever it is given".to_owned(),
+        Some(Cause::OneThread) => "It uses one thread, whatever it is given".to_owned(),
         Some(Cause::Memory) => format!(
-            "memory: {} gives {} of its bandwidth, which more threads only share",
+            "Memory limits it: {} gives {} of its bandwidth, which more threads only share",
             widest.bound.map_or("it", Bound::name),
             share(widest.bandwidth_share)
         ),
         Some(Cause::Overhead) => format!(
-            "overhead: an empty fork and join takes {} of a call's {}",
+            "Overhead limits it: an empty fork and join takes {} of a call's {}",
             Nanos(scaling.fork_join_ns.unwrap_or(f64::NAN)),
             Nanos(widest.wall_ns.estimate)
         ),
-        Some(Cause::Contention) => "contention: every pair of threads costs, and more of them are \
-                                    slower"
-            .to_owned(),
+        Some(Cause::Contention) => {
+            "Contention limits it: every pair of threads costs time, and more threads are slower"
+                .to_owned()
+        }
         Some(Cause::Serial) => format!(
-            "serial part: as if {} of the work stayed on one thread",
+            "A serial part limits it, as if {} of the work stayed on one thread",
             share(scaling.serial_share)
         ),
     };
-    format!("{head}. What ends it is {why}.")
+    format!("{head}. {why}.")
 }
 
 /// The laws that fit, or why none does.
@@ -195,7 +196,7 @@ mod tests {
     fn two_threads_are_told_with_their_cause_and_the_one_law_that_fits() {
         let text = text(&[(1, 1.0), (2, 1.6)], true, &[(2, 1_200.0)]);
         assert!(text.contains("1.60× [1.57, 1.63]"), "{text}");
-        assert!(text.contains("80 % of them: good"), "{text}");
+        assert!(text.contains("(efficiency 80 %, good). A serial part limits it"), "{text}");
         assert!(text.contains("as if 25 % of the work stayed on one thread"), "{text}");
         assert!(text.contains("fit Amdahl's law only"), "{text}");
         assert!(text.contains("side by side, in the blocks of one race; one thread on"), "{text}");
