@@ -69,10 +69,19 @@ pub(crate) fn percent(value: f64) -> String {
     }
 }
 
-/// `0.250× [0.240, 0.260]`.
+/// `0.250× [0.240, 0.260]`, or `0.250× [?]` where the trials bound nothing.
 pub(crate) fn ratio(interval: &Interval) -> String {
     let [estimate, low, high] = [interval.estimate, interval.low, interval.high].map(three_digits);
-    format!("{estimate}× [{low}, {high}]")
+    match is_bounded(interval) {
+        true => format!("{estimate}× [{low}, {high}]"),
+        false => format!("{estimate}× [?]"),
+    }
+}
+
+/// Whether the interval of a ratio says something: two or three trials of a noisy race bound
+/// nothing.
+pub(crate) fn is_bounded(interval: &Interval) -> bool {
+    interval.high <= 100.0 * interval.low
 }
 
 /// How much longer something takes: `7.1 % longer`, `3.20× as long`.
@@ -126,6 +135,13 @@ mod tests {
     }
 
     #[test]
+    fn a_ratio_that_the_trials_do_not_bound_has_no_bounds() {
+        let of = |low, high| Interval { estimate: 1.0, low, high, confidence: 0.99 };
+        assert_eq!(ratio(&of(0.98, 1.02)), "1.00× [0.980, 1.02]");
+        assert_eq!(ratio(&of(0.0, f64::MAX)), "1.00× [?]");
+    }
+
+    #[test]
     fn numbers_carry_units_and_no_unearned_digits() {
         let interval =
             Interval { estimate: 12_340.0, low: 12_240.0, high: 12_440.0, confidence: 0.95 };
@@ -136,6 +152,6 @@ mod tests {
         let broken =
             Interval { estimate: f64::NAN, low: 0.0, high: f64::INFINITY, confidence: 0.95 };
         assert_eq!(time(&broken), "NaN ns ±? %");
-        assert_eq!(ratio(&broken), "NaN× [0, inf]");
+        assert_eq!(ratio(&broken), "NaN× [?]");
     }
 }

@@ -1,7 +1,7 @@
 //! The report of a comparison that decides.
 
 use crate::document::{Cell, Column, Document, Emphasis};
-use crate::plain::{counted, ratio};
+use crate::plain::{counted, is_bounded, ratio};
 use crate::reports::ProveRow;
 use crate::reports::prove::push_refusal;
 use proofmark_schema::decision::{CaseDecision, Standing};
@@ -154,8 +154,13 @@ fn details(arms: &ComparedArms, decision: &CaseDecision) -> Vec<Vec<Cell>> {
     if let Some(ratio) = decision.ratio {
         let at = 100.0 * ratio.confidence;
         let [estimate, low, high] = [ratio.estimate, ratio.low, ratio.high];
-        let text = format!("{estimate:.4} [{low:.4}, {high:.4}] at {at:.2} %");
-        rows.push(row("ratio of times", text));
+        rows.push(row(
+            "ratio of times",
+            match is_bounded(&ratio) {
+                true => format!("{estimate:.4} [{low:.4}, {high:.4}] at {at:.2} %"),
+                false => format!("{estimate:.4}; the trials are too few to bound it"),
+            },
+        ));
     }
     let Some(decided) = decision.last() else { return rows };
     let ruling = &decided.ruling;
@@ -181,8 +186,10 @@ fn details(arms: &ComparedArms, decision: &CaseDecision) -> Vec<Vec<Cell>> {
     rows.push(row(
         "evidence",
         format!(
-            "{trials} trials of fresh processes, {slices} slices, {checked} elements of timed \
-             outputs checked, {seconds:.2} s"
+            "{} of fresh processes, {}, {} of timed outputs checked, {seconds:.2} s",
+            counted(trials as usize, "trial"),
+            counted(slices, "slice"),
+            counted(checked as usize, "element")
         ),
     ));
     if let Some(detectable) = ruling.detectable {

@@ -3,7 +3,7 @@
 use crate::document::{Cell, Column, Document, Emphasis};
 use crate::plain::{counted, percent, ratio, threads};
 use proofmark_analyze::{Answer, Between, Crossing, Spot, Zone};
-use proofmark_schema::quantity::{Age, three_digits};
+use proofmark_schema::quantity::Age;
 use proofmark_schema::race::Verdict;
 use serde_json::json;
 
@@ -86,15 +86,9 @@ pub fn kept_thresholds(crossings: &[Crossing], lookups: u64, hits: u64, now: u64
 }
 
 fn place(place: &Spot) -> Vec<Cell> {
-    let interval = place.ratio.inverse();
-    // Two or three trials of a noisy race bound nothing.
-    let speedup = match interval.high > 100.0 * interval.low {
-        true => format!("{}× [?]", three_digits(interval.estimate)),
-        false => ratio(&interval),
-    };
     vec![
         Cell::plain(place.at.to_string()),
-        Cell::plain(speedup),
+        Cell::plain(ratio(&place.ratio.inverse())),
         verdict(place.verdict),
         Cell::plain(place.trials.to_string()),
     ]
