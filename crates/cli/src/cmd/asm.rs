@@ -13,6 +13,9 @@ use proofmark_schema::ContenderId;
 /// Arguments of `asm`.
 #[derive(Args)]
 #[command(after_help = AFTER_HELP, override_usage = "proofmark asm [OPTIONS] <OP/KERNEL[@ISA]>")]
+#[command(mut_arg("op", |op| op.value_name("OP/KERNEL[@ISA]").help(
+    "The kernel, as `softmax/simd@avx2`; it runs on the op's medium size unless --case is given"
+)))]
 pub(crate) struct Asm {
     #[command(flatten)]
     what: What,

@@ -30,7 +30,7 @@ pub(crate) struct Choose {
     /// Show the choices that are kept
     #[arg(long, conflicts_with_all = ["ops", "case", "suite", "blocks"])]
     cached: bool,
-    /// Threads
+    /// Threads that each kernel may use
     #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..=256))]
     threads: u16,
     #[command(flatten)]

@@ -15,10 +15,12 @@ pub(crate) struct Completions {
 }
 
 const AFTER_HELP: &str = "\
-For this session:    source <(proofmark completions bash)
-For every session:   proofmark completions bash > ~/.local/share/bash-completion/completions/proofmark
-  zsh                proofmark completions zsh > \"${fpath[1]}/_proofmark\"
-  fish               proofmark completions fish > ~/.config/fish/completions/proofmark.fish";
+For this session, in bash:
+  source <(proofmark completions bash)
+For every session, in bash, zsh and fish:
+  proofmark completions bash > ~/.local/share/bash-completion/completions/proofmark
+  proofmark completions zsh > \"${fpath[1]}/_proofmark\"
+  proofmark completions fish > ~/.config/fish/completions/proofmark.fish";
 
 impl Completions {
     pub(crate) fn run(&self) -> Result<u8, Failure> {

@@ -19,7 +19,7 @@ use std::path::PathBuf;
 #[derive(Args)]
 #[command(after_help = AFTER_HELP)]
 pub(crate) struct Tune {
-    /// Ops
+    /// Ops whose usual crossing is sought
     #[arg(value_name = "OP", required_unless_present_any = ["all", "cached", "case"])]
     ops: Vec<String>,
     /// The usual crossings: attention, matmul, rope, softmax
