@@ -1,7 +1,7 @@
 //! The front door: what a person meets before they know a command.
 
 use crate::Arguments;
-use crate::output::{env, say};
+use crate::output::{counted, env, say};
 use clap::{Command, CommandFactory};
 use proofmark_engine::{Shelf, Store, started, unix_seconds};
 use proofmark_schema::quantity::Age;
@@ -93,11 +93,6 @@ fn in_store() -> String {
         root.display(),
         parts.join(", ")
     )
-}
-
-fn counted(count: usize, noun: &str) -> String {
-    let plural = if count == 1 { "" } else { "s" };
-    format!("{count} {noun}{plural}")
 }
 
 #[cfg(test)]

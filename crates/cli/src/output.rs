@@ -76,6 +76,12 @@ pub(crate) fn say_failure(failure: &Failure) {
     }
 }
 
+/// A count with its noun.
+pub(crate) fn counted(count: usize, noun: &str) -> String {
+    let plural = if count == 1 { "" } else { "s" };
+    format!("{count} {noun}{plural}")
+}
+
 /// Writes a line of talk.
 pub(crate) fn say(line: &str) {
     let _ = writeln!(std::io::stderr().lock(), "{line}");

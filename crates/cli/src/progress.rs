@@ -1,6 +1,6 @@
 //! Progress on stderr: drawn between measurements, never during one.
 
-use crate::output::say;
+use crate::output::{counted, say};
 use proofmark_engine::{Event, Listener};
 use proofmark_schema::Outcome;
 use std::io::{IsTerminal, Write};
@@ -65,10 +65,10 @@ impl Listener for Progress {
         let mut state = self.state.lock().expect("no listener panics");
         match event {
             Event::Started { run, items, done: 0 } => {
-                self.write(&mut state, &format!("run {run}: {items} items"));
+                self.write(&mut state, &format!("run {run}: {}", counted(*items, "item")));
             }
             Event::Started { run, items, done } => {
-                let line = format!("run {run}: {items} items, {done} already done");
+                let line = format!("run {run}: {}, {done} already done", counted(*items, "item"));
                 self.write(&mut state, &line);
             }
             Event::Certifying { what } => self.redraw(&mut state, &format!("proving {what}")),

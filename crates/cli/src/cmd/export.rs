@@ -48,7 +48,7 @@ fn after_help() -> String {
     let lines: String = EXPORTERS.iter().map(line).collect();
     format!(
         "Formats:\n{lines}\nWhat is not proven has no time in any of them. \
-         docs/exchange.md shows who reads what."
+         docs/exchange.md shows which tools read which format."
     )
 }
 
@@ -150,16 +150,16 @@ fn no_place(exporter: &Exporter) -> Failure {
         (false, false) => "give the file with `--out FILE`",
     };
     Failure {
-        message: format!("nothing says where {} goes", exporter.name),
+        message: format!("there is no path to write {} to", exporter.name),
         hint: Some(hint.to_owned()),
         code: exit::USAGE,
     }
 }
 
 fn no_stdout(exporter: &Exporter) -> Failure {
-    let what = if exporter.is_folder { "a folder of files" } else { "no text" };
+    let what = if exporter.is_folder { "a folder of files" } else { "not text" };
     Failure {
-        message: format!("{} is {what} and cannot go to stdout", exporter.name),
+        message: format!("{} is {what}, so it cannot be written to stdout", exporter.name),
         hint: Some("give a path with `--out PATH`".to_owned()),
         code: exit::USAGE,
     }

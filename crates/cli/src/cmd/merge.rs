@@ -2,7 +2,7 @@
 
 use super::{Shown, StorePath};
 use crate::exit;
-use crate::output::{Failure, print_document, say};
+use crate::output::{Failure, counted, print_document, say};
 use clap::Args;
 use proofmark_engine::{EngineError, exit_severity, findings, merge};
 use proofmark_report::reports;
@@ -30,9 +30,9 @@ impl Merge {
         if !self.shown.quiet {
             let folder = store.runs().join(&merged.run);
             say(&format!(
-                "run {} with {} items is kept in {}",
+                "run {} with {} is kept in {}",
                 merged.run,
-                merged.items,
+                counted(merged.items, "item"),
                 folder.display()
             ));
         }

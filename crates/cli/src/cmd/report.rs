@@ -8,6 +8,7 @@ use clap::builder::PossibleValuesParser;
 use proofmark_engine::{EngineError, Run, Store, findings, is_match, nearest};
 use proofmark_report::reports::{self, PARTS, ReportedRun};
 use proofmark_report::{Section, read_bench};
+use proofmark_schema::quantity::Bytes;
 use proofmark_schema::record::Record;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -78,7 +79,7 @@ impl Report {
             _ => None,
         });
         print(&leads.collect::<Vec<_>>().join("\n"))?;
-        say(&format!("wrote {} ({:.1} MB)", path.display(), page.len() as f64 / 1e6));
+        say(&format!("wrote {} ({})", path.display(), Bytes(page.len() as u64)));
         Ok(exit::PASS)
     }
 

@@ -80,7 +80,7 @@ pub fn import(file: &ImportedFile) -> Document {
     });
     document.table("", &ROWS, cells.collect());
     document.note(
-        "Nobody proved these kernels right here and the machine is not known: the numbers stand \
+        "These kernels were not proven here and the machine is not known: the numbers stand \
          beside runs, never in one.",
     );
     document

@@ -74,14 +74,14 @@ pub fn profile(of: &ProfiledCase<'_>, profile: &Profile) -> Document {
     document.note(match of.allocations {
         (0.0, _) => "a call allocates nothing on the heap".to_owned(),
         (count, bytes) => format!(
-            "a call makes {} heap allocations of {} in all; where is not told",
+            "a call makes {} heap allocations of {} in all; the places are not recorded",
             three_digits(count),
             Bytes(bytes as u64)
         ),
     });
     document.note(format!(
         "{} samples of the worker's threads, {} a second, by {}; a sample is put down to the \
-         function that the compiler made, and to those inlined there; who called it is not told",
+         function that the compiler made, and to those inlined there; callers are not recorded",
         profile.samples,
         three_digits(of.per_second),
         match of.is_own {

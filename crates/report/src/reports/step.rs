@@ -7,7 +7,7 @@ use proofmark_schema::quantity::{Nanos, three_digits};
 use serde_json::{Value, json};
 
 const COLUMNS: [Column; 6] = [
-    Column::left("who", 0),
+    Column::left("contender", 0),
     Column::right("step", 0),
     Column::right("a token", 1),
     Column::right("× native, same layers", 0),

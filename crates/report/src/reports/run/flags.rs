@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 const COLUMNS: [Column; 5] = [
     Column::left("flag", 0),
-    Column::left("who", 0),
+    Column::left("contender", 0),
     Column::right("cases", 1),
     Column::text("worst", 0),
     Column::text("what to do", 2),
