@@ -4,7 +4,7 @@ use crate::race::call_ns;
 use crate::{EngineError, ops};
 use proofmark_contract::{Truth, check_case, complete_case};
 use proofmark_measure::{Clock, MonotonicClock};
-use proofmark_ops::{Context, dot, library};
+use proofmark_ops::{Context, library, softmax};
 use proofmark_schema::{Case, DType, ErrorContract, Isa};
 use proofmark_tensor::{AlignedBuffer, Mapping, Pool, Recycler};
 use serde::{Deserialize, Serialize};
@@ -173,8 +173,9 @@ fn choices(all: &mut Vec<Cost>, cap: Isa) -> Result<(), EngineError> {
         black_box(library::choose(entry_of(&case), &case, 1).is_ok());
     }));
     let context = Context::serial();
-    all.push(times("library/warm call of an empty dot", || {
-        black_box(dot::dot::<f32>(&context, black_box(&[]), black_box(&[])).is_ok());
+    all.push(times("library/warm call of an empty softmax", || {
+        let (x, y): (&[f32], &mut [f32]) = (black_box(&[]), black_box(&mut []));
+        black_box(softmax::softmax(&context, x, y).is_ok());
     }));
     let count = ops().len() as f64;
     let cards = times("kernel/description", || {
