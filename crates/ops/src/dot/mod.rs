@@ -27,7 +27,7 @@ mod oracle;
 mod tests;
 
 use crate::blocks::stored::Stored;
-use crate::library::{Context, Error, Mat, Request};
+use crate::library::{Context, Error, Mat, Request, short_path};
 use proofmark_contract::Entry;
 
 /// The op with everything that belongs to it.
@@ -52,7 +52,7 @@ pub static ENTRY: Entry = Entry {
 /// # Errors
 /// If the lengths differ.
 pub fn dot<T: Stored>(context: &Context, x: &[T], y: &[T]) -> Result<f32, Error> {
-    if let Some(isa) = Context::short(x.len()).filter(|_| x.len() == y.len()) {
+    if let Some(isa) = short_path(x.len()).filter(|_| x.len() == y.len()) {
         return Ok(kernels::of_rows(isa, x, y));
     }
     let mut z = [0.0f32];

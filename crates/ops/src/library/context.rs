@@ -1,13 +1,8 @@
 //! Where calls run.
 
-use crate::blocks::tuned;
 use proofmark_tensor::Pool;
-use proofmark_terms::Isa;
 use std::io;
 use std::sync::Arc;
-
-/// Elements of a row up to which a second thread is never worth waking.
-const SHORT: usize = 4096;
 
 /// The threads that calls may use. A program needs one; clones share its threads.
 ///
@@ -51,13 +46,6 @@ impl Context {
     /// Threads that a call may use.
     pub fn threads(&self) -> usize {
         self.pool.max_threads()
-    }
-
-    /// The path of a call on one row of this many elements that needs no plan: it takes the simd
-    /// kernel on the calling thread. `None` where a plan decides: for longer rows, and where
-    /// kernels were tuned.
-    pub(crate) fn short(elements: usize) -> Option<Isa> {
-        (elements <= SHORT && !tuned::is_set()).then(proofmark_simd::detect)
     }
 
     pub(crate) fn pool(&self) -> &Pool {

@@ -17,7 +17,7 @@ mod view;
 pub(crate) use crate::blocks::operands::{Input, Output};
 pub use context::Context;
 pub use error::Error;
-pub(crate) use plan::chosen;
+pub(crate) use plan::{chosen, short_path};
 pub(crate) use request::{Chosen, Given, Request};
 pub use view::{Mat, MatMut};
 

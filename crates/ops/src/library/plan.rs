@@ -15,6 +15,15 @@ const KEPT_PLANS: usize = 64;
 /// Bytes of scratch memory that a thread keeps for its next call.
 const KEPT_BYTES: usize = 64 << 20;
 
+/// Elements of a row up to which a second thread is never worth waking.
+const SHORT: usize = 4096;
+
+/// The path of a call on one row of this many elements, where the call needs no plan. It takes the
+/// simd kernel on the calling thread. A plan decides for longer rows, and where kernels were tuned.
+pub(crate) fn short_path(elements: usize) -> Option<Isa> {
+    (elements <= SHORT && !tuned::is_set()).then(proofmark_simd::detect)
+}
+
 thread_local! {
     static KEPT: RefCell<Kept> = const { RefCell::new(Kept::new()) };
 }

@@ -37,7 +37,7 @@ mod tests;
 
 use crate::blocks::row::{Rms, RowKernel};
 use crate::blocks::stored::Stored;
-use crate::library::{Context, Error, Given, Mat, MatMut, Request};
+use crate::library::{Context, Error, Given, Mat, MatMut, Request, short_path};
 use definition::RmsNorm;
 use proofmark_contract::Entry;
 
@@ -128,7 +128,7 @@ impl Options {
         let is_row = x.rows == 1 && y.rows == 1 && (x.cols, x.cols) == (w.len(), y.cols);
         let is_plain = is_row && (x.data.len(), y.data.len()) == (x.cols, x.cols);
         let is_valid = is_plain && !x.is_transposed && (0.0..=1.0).contains(&self.eps);
-        if let Some(isa) = Context::short(x.cols).filter(|_| is_valid) {
+        if let Some(isa) = short_path(x.cols).filter(|_| is_valid) {
             let one = if self.variant == Variant::Gemma { 1.0 } else { 0.0 };
             kernels::one_row(isa, Rms { eps: self.eps as f32, one }, x.data, w, y.data);
             return Ok(());
