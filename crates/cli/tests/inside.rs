@@ -269,7 +269,7 @@ fn slips_of_the_pen_are_answered_with_what_to_write() {
         (&["scale", "softmax", "--threads", "4..1"], "1..4"),
         (&["scale", "--run", "latest"], "no run `latest`"),
         (&["tune", "--case", "add:f32[b=1,s=1,d=64]"], "give `--axis"),
-        (&["tune", "softmax", "--axis", "z"], "has no axis `z`"),
+        (&["tune", "softmax", "--axis", "z"], "there is no axis `z`"),
         (&["tune", "softmax", "--between", "native/simd"], "write `--between"),
         (&["tune", "softmax", "--between", "native/smid,native/parallel"], "native/simd"),
         (&["tune", "softmax", "--from", "9", "--to", "2"], "turn them round"),

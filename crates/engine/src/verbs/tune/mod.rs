@@ -19,7 +19,7 @@ use crate::record::ceilings;
 use crate::{EngineError, Here, Listener, check_contender, find_op};
 use proofmark_analyze::{Answer, Crossing, Spot, answer};
 use proofmark_arena::Arena;
-use proofmark_contract::AxisRole;
+use proofmark_contract::{AxisRole, BadCase};
 use proofmark_ops::tuning::{self, Blocks};
 use proofmark_schema::machine::MachineFacts;
 use proofmark_schema::{Cache, Case, Family};
@@ -100,10 +100,9 @@ impl<'a> Sought<'a> {
         let (entry, case) = checked(std::slice::from_ref(&request.case), Cache::Hot)?.remove(0);
         let op = entry.op.name();
         if case.size(&request.axis).is_none() {
-            let axes: Vec<&str> = case.axes.iter().map(|(name, _)| name.as_str()).collect();
-            let known = axes.join(", ");
-            let why = format!("`{op}` has no axis `{}` (axes: {known})", request.axis);
-            return Err(EngineError::Nothing(why));
+            let known = entry.op.axes().iter().map(|axis| axis.name).collect();
+            let reason = BadCase::UnknownAxis { axis: request.axis.clone(), known };
+            return Err(EngineError::Case { case: case.to_string(), reason });
         }
         for who in &request.between {
             check_contender(entry, who, &request.shelf)?;
