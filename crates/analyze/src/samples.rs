@@ -113,7 +113,8 @@ fn cut(trial: &[Slice], parts: usize) -> impl Iterator<Item = &[Slice]> {
 
 fn repetition(slices: &[Slice]) -> Option<Repetition> {
     let calls: u64 = slices.iter().map(|slice| u64::from(slice.calls)).sum();
-    let cpu: u64 = slices.iter().map(|slice| slice.cpu_ns).sum();
+    // The worker reports its processor time, which may be any number.
+    let cpu = slices.iter().fold(0u64, |sum, slice| sum.saturating_add(slice.cpu_ns));
     let call_ns = median(&slices.iter().map(Slice::call_ns).collect::<Vec<_>>())?;
     Some(Repetition { calls, call_ns, cpu_ns: cpu as f64 / calls.max(1) as f64 })
 }
@@ -132,6 +133,12 @@ mod tests {
         };
         let trial = |trial| (0..slices).map(|position| slice(trial, position)).collect();
         Samples::new((0..count).map(trial).collect())
+    }
+
+    #[test]
+    fn any_reported_processor_time_has_a_mean() {
+        let slice = Slice { calls: 1, wall_ns: 5, cpu_ns: u64::MAX, ..Slice::default() };
+        assert_eq!(repetition(&[slice, slice]).unwrap().cpu_ns, u64::MAX as f64 / 2.0);
     }
 
     #[test]

@@ -188,17 +188,18 @@ fn run(
     };
     // Samples from loading and from the first calls are discarded.
     entrant.take_samples();
-    let mut lost = 0;
+    let mut lost = 0u64;
     let start = clock.now_ns();
     while (clock.now_ns() - start) as f64 / 1e9 < request.seconds {
         let batch = Batch { calls, ..Batch::default() };
         let ran = entrant.run(&batch).map_err(|fault| EngineError::Nothing(fault.to_string()))?;
         made += u64::from(calls);
-        wall += ran.wall_ns;
+        // The worker reports these numbers, and any may be as large as it likes.
+        wall = wall.saturating_add(ran.wall_ns);
         allocations += u64::from(ran.allocations);
-        bytes += ran.allocated_bytes;
+        bytes = bytes.saturating_add(ran.allocated_bytes);
         let own = entrant.take_samples();
-        lost += own.lost;
+        lost = own.lost.saturating_add(lost);
         let events = samplers.iter_mut().flat_map(Sampler::take).map(|sample| sample.address);
         for address in events.chain(own.addresses) {
             *counts.entry(address).or_default() += 1;

@@ -7,7 +7,7 @@ use proofmark_machine::Ceilings;
 use proofmark_measure::{compare, conditions, time_of_call};
 use proofmark_schema::Family;
 use proofmark_schema::plan::Item;
-use proofmark_schema::race::{Race, SeenFaster};
+use proofmark_schema::race::{Race, SeenFaster, Slice};
 use proofmark_schema::record::{Performance, SliceSpan};
 
 /// Confidence of the intervals that are kept.
@@ -23,10 +23,7 @@ pub(super) fn performance(
     ceilings: &Ceilings,
 ) -> Option<Performance> {
     let slices: Vec<_> = race.slices.iter().filter(|s| s.arm == arm as u32).collect();
-    let calls: u64 = slices.iter().map(|slice| u64::from(slice.calls)).sum();
-    let allocations: u64 = slices.iter().map(|slice| u64::from(slice.allocations)).sum();
-    let bytes: u64 = slices.iter().map(|slice| slice.allocated_bytes).sum();
-    let per_call = |count: u64| count as f64 / calls.max(1) as f64;
+    let (allocations_per_call, bytes_per_call) = allocated(&slices);
     // A kernel that uses one thread is held to what one thread can do.
     let threads = proven.receipt().threads.unwrap_or(item.threads);
     let sets = u64::from(race.cache[arm].sets);
@@ -38,8 +35,8 @@ pub(super) fn performance(
         cache: race.cache[arm],
         pages: Some(race.pages[arm]),
         peak_bytes: race.peak_bytes[arm],
-        allocations_per_call: per_call(allocations),
-        allocated_bytes_per_call: Some(per_call(bytes)),
+        allocations_per_call,
+        allocated_bytes_per_call: Some(bytes_per_call),
         limits: Some(ceilings.limits(&demand)),
         comparison: if arm == 0 { None } else { compare(race, 0, arm as u32, CONFIDENCE) },
         best_peer: best_peer(race)
@@ -53,6 +50,15 @@ pub(super) fn performance(
     })
 }
 
+/// Heap allocations of a call and their bytes. A worker may report any number of either.
+fn allocated(slices: &[&Slice]) -> (f64, f64) {
+    let total = |of: fn(&Slice) -> u64| {
+        slices.iter().fold(0u64, |sum, slice| sum.saturating_add(of(slice))) as f64
+    };
+    let calls = total(|slice| slice.calls.into()).max(1.0);
+    (total(|slice| slice.allocations.into()) / calls, total(|slice| slice.allocated_bytes) / calls)
+}
+
 fn times_of(found: &[SeenFaster], arm: usize) -> Option<f64> {
     found.iter().find(|one| one.arm as usize == arm).map(|one| one.times)
 }
@@ -64,4 +70,24 @@ fn best_peer(race: &Race) -> Option<u32> {
     let timed =
         peers.filter_map(|(arm, _)| Some((arm, time_of_call(race, arm, CONFIDENCE)?.estimate)));
     timed.min_by(|a, b| a.1.total_cmp(&b.1)).map(|(arm, _)| arm)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn any_number_of_reported_bytes_has_a_mean() {
+        let slice = |allocated_bytes| Slice {
+            calls: 2,
+            allocations: 3,
+            allocated_bytes,
+            ..Slice::default()
+        };
+        let honest = [slice(64), slice(32)];
+        assert_eq!(allocated(&honest.each_ref()), (1.5, 24.0));
+        let hostile = [slice(u64::MAX), slice(u64::MAX)];
+        assert_eq!(allocated(&hostile.each_ref()), (1.5, u64::MAX as f64 / 4.0));
+        assert_eq!(allocated(&[]), (0.0, 0.0));
+    }
 }

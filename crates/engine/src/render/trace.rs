@@ -114,10 +114,24 @@ fn span(
     args: &Value,
 ) -> Value {
     let start = slices.iter().map(|slice| slice.start_ns).min().unwrap_or(origin);
-    let end = slices.iter().map(|slice| slice.start_ns + slice.wall_ns).max().unwrap_or(start);
+    // The worker reports when a slice started.
+    let end = slices.iter().map(|slice| slice.start_ns.saturating_add(slice.wall_ns)).max();
+    let end = end.unwrap_or(start);
     let micros = |ns: u64| ns as f64 / 1e3;
     json!({
         "ph": "X", "name": name, "cat": category, "pid": pid, "tid": 1,
         "ts": micros(start.saturating_sub(origin)), "dur": micros(end - start), "args": args,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_slice_of_any_reported_start_has_a_span() {
+        let slice = Slice { start_ns: u64::MAX, wall_ns: 7, ..Slice::default() };
+        let span = span("a", "slice", 1, 0, &[&slice], &json!({}));
+        assert_eq!(span["dur"], 0.0);
+    }
 }
