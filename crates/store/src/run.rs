@@ -87,7 +87,11 @@ impl RunPath {
         let Some(bytes) = durable::read_if_there(&path)? else {
             return Ok(None);
         };
-        parse(&bytes, &path).map(Some)
+        let seal: Seal = parse(&bytes, &path)?;
+        if seal.text()? != bytes {
+            return Err(StoreError::damaged(&path, 0, "these are not the bytes that a seal has"));
+        }
+        Ok(Some(seal))
     }
 
     /// Its plan and its machine, checked against the hashes in the journal's first frame.

@@ -43,6 +43,13 @@ pub fn read_slices(path: &Path) -> Result<Vec<SliceGroup>, StoreError> {
     })
 }
 
+/// The format that the beginning of a `slices.bin` states, if it is one.
+pub(crate) fn format_of(path: &Path) -> Result<Option<u32>, StoreError> {
+    let bytes = durable::read_file(path)?;
+    let format = bytes.strip_prefix(&MAGIC).and_then(|rest| rest.first_chunk());
+    Ok(format.map(|word| u32::from_le_bytes(*word)))
+}
+
 /// The bytes of a `slices.bin` for the races of these items.
 pub(crate) fn encode(items: &[ItemEntry]) -> Vec<u8> {
     let races: Vec<_> =

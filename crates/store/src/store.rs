@@ -133,6 +133,15 @@ impl Store {
         seal::verify(&self.find(text)?)
     }
 
+    /// Checks every byte in the folder of a run: that it is sealed, that its files are as they
+    /// were sealed, that derived files say what the journal says, and that no other file is there.
+    ///
+    /// # Errors
+    /// If it cannot be read, is not there, or was written by a later version.
+    pub fn verify_whole(&self, text: &str) -> Result<Verification, StoreError> {
+        seal::verify_whole(&self.find(text)?)
+    }
+
     /// The ids of all runs, newest first (ids sort by time).
     pub fn list(&self) -> Result<Vec<String>, StoreError> {
         let runs = self.runs();

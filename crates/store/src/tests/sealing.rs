@@ -113,6 +113,47 @@ fn verifying_names_every_file_that_changed_or_is_gone() {
 }
 
 #[test]
+fn a_seal_has_one_form_and_a_whole_run_no_other_file() {
+    let place = sealed();
+    let whole = || place.store.verify_whole(RUN);
+    assert!(whole().unwrap().is_intact());
+    let path = place.file("seal.json");
+    let original = fs::read_to_string(&path).unwrap();
+    let own = format!("\"format\": {FORMAT_VERSION}");
+    assert!(original.contains(&own));
+    for changed in [
+        original.replacen(' ', "\t", 1),
+        format!("{original}\n"),
+        original.replace(&own, "\"format\": 1"),
+        original.replace("\"journal\"", "\"another\": \"00\", \"journal\""),
+    ] {
+        fs::write(&path, &changed).unwrap();
+        assert_eq!(whole().unwrap().damaged[0].file, "seal.json", "{changed}");
+    }
+    fs::rename(&path, place.file("seal.old")).unwrap();
+    let damaged = whole().unwrap().damaged;
+    let files: Vec<&str> = damaged.iter().map(|one| one.file.as_str()).collect();
+    assert_eq!(files, ["seal.json", "seal.old"]);
+    fs::remove_file(place.file("seal.old")).unwrap();
+    fs::write(&path, original).unwrap();
+    assert!(whole().unwrap().is_intact());
+}
+
+#[test]
+fn derived_files_that_do_not_follow_from_the_journal_are_found_also_under_a_fitting_seal() {
+    let place = sealed();
+    let path = place.file("records.jsonl");
+    let records = fs::read_to_string(&path).unwrap();
+    let forged: String = records.lines().take(1).map(|line| format!("{line}\n")).collect();
+    let hash = |text: &str| blake3::hash(text.as_bytes()).to_hex().to_string();
+    let seal = fs::read_to_string(place.file("seal.json")).unwrap();
+    fs::write(place.file("seal.json"), seal.replace(&hash(&records), &hash(&forged))).unwrap();
+    fs::write(&path, forged).unwrap();
+    assert!(place.store.verify(RUN).unwrap().is_intact(), "the hashes hold");
+    assert_eq!(place.store.verify_whole(RUN).unwrap().damaged[0].file, "records.jsonl");
+}
+
+#[test]
 fn a_sealed_run_is_read_only_if_every_file_is_as_it_was() {
     let place = sealed();
     assert!(place.store.load(RUN).is_ok());
