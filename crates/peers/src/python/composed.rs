@@ -1,6 +1,5 @@
 //! What NumPy and JAX have a call for, or what their users compose of a few.
 
-use super::{no, no_softmax_in_place, one_entry_a_place};
 use proofmark_contract::{ExplicitCase, Unsupported};
 use proofmark_schema::DType;
 
@@ -140,4 +139,27 @@ pub(super) fn has_rest(case: &ExplicitCase) -> Result<bool, Unsupported> {
     let group = case.int("group")?.max(1) as u64;
     let has_groups = case.word("scheme")? == "group";
     Ok(has_groups && !case.size("d").unwrap_or(0).is_multiple_of(group))
+}
+
+/// The answer of a framework to a case that it has no equal of.
+pub(super) fn no(reason: &str) -> Result<(), Unsupported> {
+    Err(Unsupported(reason.to_owned()))
+}
+
+/// Refuses conversions to rows that would add up entries of one place, which the op keeps.
+pub(super) fn one_entry_a_place(case: &ExplicitCase) -> Result<(), Unsupported> {
+    match case.op.as_str() {
+        "coo_to_csr" if !matches!(case.word("pattern")?, "stencil" | "banded") => {
+            no("it adds up entries of one place: --attr pattern=stencil has none")
+        }
+        "coo_to_csr" if case.size("n") == Some(0) => no("a matrix has columns"),
+        _ => Ok(()),
+    }
+}
+
+pub(super) fn no_softmax_in_place(case: &ExplicitCase) -> Result<(), Unsupported> {
+    match case.op == "softmax" && case.flag("inplace")? {
+        true => no("it has no softmax in place"),
+        false => Ok(()),
+    }
 }
