@@ -15,6 +15,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("contract", &["terms", "schema", "tensor"]),
     ("ops", &["terms", "schema", "contract", "tensor", "simd"]),
     ("gate", &["schema", "contract", "tensor", "arena"]),
+    ("sandbox", &["schema"]),
     ("arena", &["schema", "tensor"]),
     ("worker", &["schema", "contract", "tensor", "ops", "peers", "simd"]),
     ("peers", &["schema", "contract", "tensor"]),

@@ -5,9 +5,7 @@ use proofmark_schema::precision::Precision;
 use proofmark_schema::proof::{Errors, Proof, Refusal, Stage};
 use proofmark_schema::quantity::Interval;
 use proofmark_schema::race::{CallInputs, Comparison, Verdict};
-use proofmark_schema::record::{
-    Isolation, Judged, Limits, Performance, Record, ShapeRoles, SliceSpan,
-};
+use proofmark_schema::record::{Judged, Limits, Performance, Record, ShapeRoles, SliceSpan};
 use proofmark_schema::{Case, ErrorContract, FORMAT_VERSION, Outcome, Receipt, Reproducibility};
 use proofmark_schema::{ContenderId, DType, Memory, Work};
 
@@ -59,7 +57,7 @@ pub(crate) fn timed(contender: &str, arm: u32, wall_ns: f64) -> Record {
         threads: 1,
         memory: Memory::default(),
         receipt: Receipt::default(),
-        isolation: Isolation::T1,
+        isolation: proofmark_schema::Isolation::T1,
         work: Work {
             flops: 2_000_000_000,
             bytes_read: 600_000_000,

@@ -6,9 +6,7 @@ use proofmark_schema::probe::Unit;
 use proofmark_schema::proof::{Errors, Proof, Refusal, Stage, StageReport, Worst};
 use proofmark_schema::quantity::Interval;
 use proofmark_schema::race::{CallInputs, Comparison, Verdict};
-use proofmark_schema::record::{
-    Bound, Isolation, Judged, Limits, Performance, Record, ShapeRoles, SliceSpan,
-};
+use proofmark_schema::record::{Bound, Judged, Limits, Performance, Record, ShapeRoles, SliceSpan};
 use proofmark_schema::{Case, ErrorContract, FORMAT_VERSION, Outcome, Receipt, Reproducibility};
 use proofmark_schema::{ContenderId, DType, Memory, Work};
 
@@ -72,7 +70,7 @@ fn record(contender: &str, wall_ns: f64, arm: u32) -> Record {
         threads: 1,
         memory: Memory::default(),
         receipt: Receipt::default(),
-        isolation: Isolation::T1,
+        isolation: proofmark_schema::Isolation::T1,
         work: Work { flops: 260_000, bytes_read: 12_000, bytes_written: 8000, transcendentals: 0 },
         shape: ShapeRoles { batch_size: 1, sequence_length: 64, tensor_dimension: 32 },
         uses: Vec::new(),

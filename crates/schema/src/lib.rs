@@ -11,6 +11,7 @@ pub mod contender;
 pub mod crash;
 pub mod decision;
 pub mod finding;
+pub mod isolation;
 pub mod judge;
 pub mod machine;
 pub mod memory;
@@ -30,6 +31,7 @@ pub mod work;
 
 pub use artefact::Artefact;
 pub use contender::{ContenderId, Family, ParseContenderError, Receipt, is_name};
+pub use isolation::{Isolation, Layer};
 pub use memory::{Cache, Memory, Pages};
 pub use outcome::Outcome;
 pub use proofmark_terms::{

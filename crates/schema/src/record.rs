@@ -7,7 +7,7 @@ use crate::probe::{Level, Unit};
 use crate::proof::Proof;
 use crate::quantity::Interval;
 use crate::race::{CallInputs, Comparison};
-use crate::{Case, ContenderId, Memory, Receipt, Work};
+use crate::{Case, ContenderId, Isolation, Memory, Receipt, Work};
 use serde::{Deserialize, Serialize};
 
 /// Where the raw slices of a record lie within its run.
@@ -165,27 +165,6 @@ impl Judged {
     }
 }
 
-/// What stands between a contender and the supervisor.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub enum Isolation {
-    /// A flat record that was read does not say; its text is empty.
-    #[default]
-    #[serde(rename = "")]
-    Unstated,
-    /// A worker process with guarded operands, and no sandbox.
-    T1,
-}
-
-impl Isolation {
-    /// The word in files and reports.
-    pub fn name(self) -> &'static str {
-        match self {
-            Isolation::Unstated => "",
-            Isolation::T1 => "T1",
-        }
-    }
-}
-
 /// One contender on one case in one run.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Record {
@@ -243,13 +222,5 @@ mod tests {
         for bound in [Bound::Compute, Bound::L1, Bound::L3, Bound::Dram, Bound::Overhead] {
             assert_eq!(serde_json::to_value(bound).unwrap(), bound.name());
         }
-    }
-
-    #[test]
-    fn isolation_is_the_text_that_older_records_have() {
-        for isolation in [Isolation::Unstated, Isolation::T1] {
-            assert_eq!(serde_json::to_value(isolation).unwrap(), isolation.name());
-        }
-        assert_eq!(serde_json::from_str::<Isolation>("\"T1\"").unwrap(), Isolation::T1);
     }
 }

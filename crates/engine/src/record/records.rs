@@ -7,7 +7,7 @@ use proofmark_machine::Ceilings;
 use proofmark_schema::plan::Item;
 use proofmark_schema::proof::Proof;
 use proofmark_schema::race::Race;
-use proofmark_schema::record::{Isolation, Judged, Record};
+use proofmark_schema::record::{Judged, Record};
 use proofmark_schema::{ContenderId, FORMAT_VERSION, Receipt};
 
 /// The record of a contender that was refused, before it was measured or while it was.
@@ -47,7 +47,7 @@ fn record(
         threads: item.threads,
         memory: item.memory,
         receipt,
-        isolation: Isolation::T1,
+        isolation: proofmark_schema::Isolation::T1,
         work: entry.op.work(&item.case),
         shape: entry.op.shape_roles(&item.case),
         uses: item.uses.clone(),

@@ -9,6 +9,7 @@ mod writers;
 
 use crate::{ItemEntry, RunWriter, Store};
 use proofmark_schema::conditions::{Reading, Ruler};
+use proofmark_schema::isolation::Isolation;
 use proofmark_schema::machine::MachineFacts;
 use proofmark_schema::memory::CacheState;
 use proofmark_schema::plan::{Item, Plan, RunKind};
@@ -16,7 +17,7 @@ use proofmark_schema::precision::Precision;
 use proofmark_schema::proof::{Errors, Proof};
 use proofmark_schema::quantity::Interval;
 use proofmark_schema::race::{Audit, CallInputs, Race, SeenFaster, Slice, Trial};
-use proofmark_schema::record::{Isolation, Judged, Performance, Record, ShapeRoles, SliceSpan};
+use proofmark_schema::record::{Judged, Performance, Record, ShapeRoles, SliceSpan};
 use proofmark_schema::{
     Case, ContenderId, DType, ErrorContract, FORMAT_VERSION, Isa, Memory, Outcome, Receipt,
     Reproducibility, Work,
