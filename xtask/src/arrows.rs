@@ -16,7 +16,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("ops", &["terms", "schema", "contract", "tensor", "simd"]),
     ("gate", &["schema", "contract", "tensor", "arena"]),
     ("sandbox", &["schema"]),
-    ("arena", &["schema", "tensor"]),
+    ("arena", &["schema", "tensor", "sandbox"]),
     ("worker", &["schema", "contract", "tensor", "ops", "peers", "simd"]),
     ("peers", &["schema", "contract", "tensor"]),
     ("measure", &["schema", "stats", "machine", "gate", "arena"]),

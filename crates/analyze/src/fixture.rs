@@ -1,5 +1,6 @@
 //! Fixed records for the tests of this crate.
 
+use proofmark_schema::isolation::Confinement;
 use proofmark_schema::memory::CacheState;
 use proofmark_schema::precision::Precision;
 use proofmark_schema::proof::{Errors, Proof, Refusal, Stage};
@@ -22,6 +23,7 @@ fn proof(case: &Case, contender: &ContenderId) -> Proof {
         reproducibility: Reproducibility::Bitwise,
         precision: Precision::Sums(DType::F32),
         left: Vec::new(),
+        confinement: Confinement::default(),
         refusal: None,
     }
 }

@@ -1,5 +1,8 @@
 //! A batch of calls: how it is ordered, and what it took.
 
+use proofmark_schema::wire::HandOver;
+use std::sync::atomic::Ordering::Relaxed;
+
 /// What a batch does with the inputs before each of its calls.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Inputs {
@@ -90,4 +93,41 @@ pub struct Ran {
     pub allocated_bytes: u64,
     /// State that was left changed; see [`proofmark_schema::wire::leak`].
     pub leaks: u32,
+}
+
+impl Ran {
+    /// What the worker wrote into its page, with what the supervisor measured.
+    pub(crate) fn by_worker(page: &HandOver, outer_ns: u64, used_ns: u64) -> Ran {
+        Ran {
+            start_ns: page.start_ns.load(Relaxed),
+            wall_ns: page.wall_ns.load(Relaxed),
+            cpu_ns: page.cpu_ns.load(Relaxed),
+            own_ns: page.own_ns.load(Relaxed),
+            alone_ns: page.alone_ns.load(Relaxed),
+            same_ns: page.same_ns.load(Relaxed),
+            outer_ns,
+            used_ns,
+            settle_ns: page.settle_ns.load(Relaxed),
+            switches: page.switches.load(Relaxed),
+            faults: page.faults.load(Relaxed),
+            allocations: page.allocations.load(Relaxed),
+            allocated_bytes: page.allocated_bytes.load(Relaxed),
+            leaks: page.leaks.load(Relaxed),
+        }
+    }
+
+    /// What the supervisor saw of a batch and the kernel accounts for. What only the worker can
+    /// tell is 0, but for what it admits to have left changed.
+    pub(crate) fn by_supervisor(start_ns: u64, outer_ns: u64, used_ns: u64, leaks: u32) -> Ran {
+        Ran {
+            start_ns,
+            wall_ns: outer_ns,
+            cpu_ns: used_ns,
+            own_ns: used_ns,
+            outer_ns,
+            used_ns,
+            leaks,
+            ..Ran::default()
+        }
+    }
 }

@@ -6,7 +6,7 @@ use rustix::process::{
 };
 use std::collections::BTreeSet;
 use std::fs;
-use std::sync::{Mutex, Once, PoisonError, RwLock, RwLockReadGuard};
+use std::sync::{Mutex, Once, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 /// The workers that this process has started and not ended yet.
 static WORKERS: Mutex<BTreeSet<i32>> = Mutex::new(BTreeSet::new());
@@ -36,6 +36,16 @@ pub(crate) fn starting() -> RwLockReadGuard<'static, ()> {
     STARTING.read().unwrap_or_else(PoisonError::into_inner)
 }
 
+/// The same while a worker copies itself, and keeps every other start away as well.
+pub(crate) fn starting_alone() -> RwLockWriteGuard<'static, ()> {
+    STARTING.write().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Whether a process is a worker in this process's charge.
+pub(crate) fn is_worker(pid: Pid) -> bool {
+    workers(|known| known.contains(&pid.as_raw_nonzero().get()))
+}
+
 /// Notes that a worker has ended, and ends the processes that workers have left behind. While
 /// another worker is being started, this sweep is left to the next worker that ends.
 pub(crate) fn remove_worker(pid: Pid) {
@@ -43,8 +53,7 @@ pub(crate) fn remove_worker(pid: Pid) {
     let Ok(_none_is_starting) = STARTING.try_write() else { return };
     let own = rustix::process::getpid();
     for child in children(own) {
-        let is_known = workers(|known| known.contains(&child.as_raw_nonzero().get()));
-        if !is_known && is_marked(child) {
+        if !is_worker(child) && is_marked(child) {
             end(child);
         }
     }

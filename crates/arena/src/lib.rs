@@ -29,6 +29,8 @@
 //! A worker that dies hands nothing back: its signal handler writes the crash into the page and
 //! wakes the supervisor, which looks at the process between waits in any case.
 
+mod adopt;
+mod awake;
 mod batch;
 mod channel;
 mod clock;
@@ -37,6 +39,8 @@ mod descendants;
 mod fault;
 mod footprint;
 mod heap;
+#[cfg(test)]
+mod hostile;
 mod limits;
 mod nursery;
 mod operand;
@@ -44,6 +48,7 @@ mod output;
 mod own_samples;
 mod poison;
 mod process;
+mod regime;
 mod ruler;
 mod sampler;
 mod spawn;
@@ -58,6 +63,8 @@ pub use limits::Limits;
 pub use operand::{OperandPlan, Stray, StrayPlace};
 pub use own_samples::Noted;
 pub use poison::poison_word;
+pub use proofmark_sandbox::{Permit, clear_scratch, missing as missing_layers};
+pub use regime::Regime;
 pub use ruler::{Ruler, RulerTimes};
 pub use sampler::{Sample, Sampler};
 pub use spawn::{Arena, FixedLayout, Spawn, processor_in_turn};

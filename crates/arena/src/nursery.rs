@@ -1,14 +1,14 @@
 //! Workers that are copied from one that has loaded a large library already.
 
 use crate::{Arena, Fault, FixedLayout, Spawn, Worker};
-use proofmark_schema::{ContenderId, Family};
+use proofmark_schema::{ContenderId, Family, Isolation};
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-/// The originals of one thread, by program and contender; `None` for a contender that loads fast.
-/// They belong to one thread because the kernel ends a worker with the thread that started it.
-type Originals = BTreeMap<(PathBuf, String), Option<Worker>>;
+/// The originals of one thread, by program, contender and level; `None` for a contender that loads
+/// fast. They belong to one thread: the kernel ends a worker with the thread that started it.
+type Originals = BTreeMap<(PathBuf, String, Isolation), Option<Worker>>;
 
 thread_local! {
     static ORIGINALS: RefCell<Originals> = const { RefCell::new(BTreeMap::new()) };
@@ -27,11 +27,13 @@ impl Arena {
         if contender.family != Family::Peer {
             return self.spawn(options);
         }
+        let permit = self.regime().permit(contender);
         ORIGINALS.with_borrow_mut(|originals| {
-            let key = (self.program().to_owned(), contender.name.clone());
+            let level = self.regime().level;
+            let key = (self.program().to_owned(), contender.name.clone(), level);
             if !originals.contains_key(&key) {
                 let layout = Some(FixedLayout { mapping_pad: 0 });
-                let mut worker = self.spawn(&Spawn { layout, ..Spawn::default() })?;
+                let mut worker = self.spawn_with(&permit, &Spawn { layout, ..Spawn::default() })?;
                 let original = worker.warm(contender)?.then_some(worker);
                 originals.insert(key.clone(), original);
             }
@@ -44,7 +46,7 @@ impl Arena {
                     }
                     copied
                 }
-                _ => self.spawn(options),
+                _ => self.spawn_with(&permit, options),
             }
         })
     }

@@ -34,21 +34,27 @@ pub(crate) struct Process {
 }
 
 impl Process {
-    /// Takes charge of a child of this process; if that fails, the child is ended.
+    /// Takes charge of a child that this process has started; if that fails, the child is ended.
     pub(crate) fn new(pid: Pid) -> io::Result<Process> {
-        let watch = || -> io::Result<(OwnedFd, ProcessClock, File)> {
-            let pidfd = pidfd_open(pid, PidfdFlags::empty())?;
-            Ok((pidfd, ProcessClock::of(pid)?, File::open(proc_path(pid, "statm"))?))
-        };
-        match watch() {
-            Ok((pidfd, clock, statm)) => {
+        let pidfd = pidfd_open(pid, PidfdFlags::empty()).inspect_err(|_| {
+            // It may be gone already; either way it is reaped.
+            let _ = kill_process(pid, Signal::KILL);
+            let _ = waitid(WaitId::Pid(pid), WaitIdOptions::EXITED);
+        })?;
+        Process::watch(pid, pidfd)
+    }
+
+    /// The same of a child for which a descriptor is open.
+    pub(crate) fn watch(pid: Pid, pidfd: OwnedFd) -> io::Result<Process> {
+        let facts = || Ok((ProcessClock::of(pid)?, File::open(proc_path(pid, "statm"))?));
+        match facts() {
+            Ok((clock, statm)) => {
                 descendants::add_worker(pid);
                 Ok(Process { pid, pidfd, clock, statm, is_reaped: false })
             }
             Err(error) => {
-                // It may be gone already; either way it is reaped.
-                let _ = kill_process(pid, Signal::KILL);
-                let _ = waitid(WaitId::Pid(pid), WaitIdOptions::EXITED);
+                let _ = pidfd_send_signal(&pidfd, Signal::KILL);
+                let _ = waitid(WaitId::PidFd(pidfd.as_fd()), WaitIdOptions::EXITED);
                 Err(error)
             }
         }
@@ -80,8 +86,10 @@ impl Process {
     /// Stops every thread of the group and waits until the process has stopped. The error says how
     /// the process ended, if it ended instead.
     pub(crate) fn stop(&self) -> Result<(), Ending> {
-        // Fails only where there is nothing left to stop.
+        // Fails only where there is nothing left to stop. A process that has left its group is
+        // stopped by itself, or the wait below would not end.
         let _ = kill_process_group(self.pid, Signal::STOP);
+        let _ = pidfd_send_signal(&self.pidfd, Signal::STOP);
         let options = WaitIdOptions::EXITED | WaitIdOptions::STOPPED | WaitIdOptions::NOWAIT;
         loop {
             match waitid(WaitId::PidFd(self.pidfd.as_fd()), options) {
@@ -101,6 +109,12 @@ impl Process {
     /// Processor time of all its threads.
     pub(crate) fn cpu_ns(&self) -> Option<u64> {
         self.clock.ns()
+    }
+
+    /// How long its first thread has waited for a processor so far; 0 where the kernel does not
+    /// say.
+    pub(crate) fn waited_ns(&self) -> u64 {
+        waited_ns(&proc_path(self.pid, "schedstat"))
     }
 
     /// Processor time of the processes that it has started and that live.
@@ -170,6 +184,17 @@ fn huge_and_mapped_bytes(smaps: &str) -> (u64, u64) {
         }
     }
     (huge, mapped)
+}
+
+/// How long the calling thread has waited for a processor so far.
+pub(crate) fn own_waited_ns() -> u64 {
+    waited_ns("/proc/thread-self/schedstat")
+}
+
+/// The second number of a `schedstat` file.
+fn waited_ns(path: &str) -> u64 {
+    let text = std::fs::read_to_string(path).unwrap_or_default();
+    text.split(' ').nth(1).and_then(|word| word.parse().ok()).unwrap_or(0)
 }
 
 fn proc_path(pid: Pid, file: &str) -> String {

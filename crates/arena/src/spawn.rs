@@ -3,7 +3,10 @@
 use crate::channel::Channel;
 use crate::output::Output;
 use crate::process::Process;
-use crate::{Fault, Limits, Worker, descendants};
+use crate::regime::Guard;
+use crate::{Fault, Limits, Regime, Worker, descendants};
+use proofmark_sandbox::{Permit, Sandbox};
+use proofmark_schema::Isolation;
 use rustix::fd::{AsRawFd, OwnedFd};
 use rustix::process::{Pid, Resource, Rlimit, Signal};
 use rustix::thread::CpuSet;
@@ -20,6 +23,7 @@ pub struct Arena {
     program: PathBuf,
     args: Vec<OsString>,
     limits: Limits,
+    regime: Regime,
 }
 
 /// How one worker differs from the next.
@@ -63,6 +67,12 @@ pub fn processor_in_turn() -> Option<usize> {
     processors.clone().nth(turn % processors.count().max(1))
 }
 
+/// A sandbox that a child is about to enter, and what guards it afterwards.
+struct Confined {
+    sandbox: Option<Sandbox>,
+    guard: Guard,
+}
+
 /// Numbers that the child sets for itself between fork and exec.
 #[derive(Clone, Copy, Debug)]
 struct Cage {
@@ -76,7 +86,7 @@ struct Cage {
 impl Arena {
     /// Workers are started as `program args… --control-fd N`.
     pub fn new(program: PathBuf, args: Vec<OsString>) -> Arena {
-        Arena { program, args, limits: Limits::default() }
+        Arena { program, args, limits: Limits::default(), regime: Regime::default() }
     }
 
     /// This arena with other limits.
@@ -84,6 +94,18 @@ impl Arena {
     pub fn with_limits(mut self, limits: Limits) -> Arena {
         self.limits = limits;
         self
+    }
+
+    /// This arena with other rules of isolation.
+    #[must_use]
+    pub fn under(mut self, regime: Regime) -> Arena {
+        self.regime = regime;
+        self
+    }
+
+    /// The rules of isolation.
+    pub fn regime(&self) -> &Regime {
+        &self.regime
     }
 
     /// The program that workers run.
@@ -104,12 +126,18 @@ impl Arena {
     /// # Errors
     /// If no process can be had, or it is not a worker.
     pub fn spawn(&self, options: &Spawn) -> Result<Worker, Fault> {
+        self.spawn_with(&Permit::default(), options)
+    }
+
+    /// The same for a contender that may do more.
+    pub(crate) fn spawn_with(&self, permit: &Permit, options: &Spawn) -> Result<Worker, Fault> {
+        let mut confined = self.confined(permit, options.cpu)?;
         let (channel, control) =
             Channel::pair().map_err(|error| Fault::world("making a socket", error))?;
         let (output, printed) =
             Output::new().map_err(|error| Fault::world("making a pipe", error))?;
         let starting = descendants::starting();
-        let child = self.start(options, &control, printed).map_err(|error| {
+        let child = self.start(options, &control, printed, confined.as_mut()).map_err(|error| {
             Fault::world(&format!("starting {}", self.program.display()), error)
         })?;
         // The worker's end stays open here until its number is no longer needed.
@@ -118,11 +146,31 @@ impl Arena {
             .map_err(|error| Fault::world("watching a worker", error))?;
         drop(starting);
         let limits = self.limits.for_calls_of(options.operations);
-        Worker::greet(process, channel, output, limits, options.sampled_hertz)
+        let guard = confined.map(|confined| confined.guard);
+        Worker::greet(process, channel, output, (limits, guard), options.sampled_hertz)
+    }
+
+    /// The sandbox for a worker, where the regime asks for one.
+    fn confined(&self, permit: &Permit, cpu: Option<usize>) -> Result<Option<Confined>, Fault> {
+        if self.regime.level < Isolation::T2 {
+            return Ok(None);
+        }
+        let (sandbox, warden) = Sandbox::new(&self.program, permit).map_err(|error| {
+            Fault::World(format!("isolation {}: {error}", self.regime.level.name()))
+        })?;
+        let layers = sandbox.layers();
+        let guard = Guard { warden, layers, level: self.regime.level, cpu };
+        Ok(Some(Confined { sandbox: Some(sandbox), guard }))
     }
 
     #[expect(clippy::disallowed_methods, reason = "this is the place that starts workers")]
-    fn start(&self, options: &Spawn, control: &OwnedFd, printed: OwnedFd) -> io::Result<Child> {
+    fn start(
+        &self,
+        options: &Spawn,
+        control: &OwnedFd,
+        printed: OwnedFd,
+        confined: Option<&mut Confined>,
+    ) -> io::Result<Child> {
         let cage = Cage {
             parent: rustix::process::getpid(),
             control: control.as_raw_fd(),
@@ -134,22 +182,30 @@ impl Arena {
         command.args(&self.args).arg("--control-fd").arg(CONTROL.to_string());
         command.stdin(Stdio::null()).stdout(printed.try_clone()?).stderr(printed);
         command.process_group(0);
+        let mut sandbox = None;
+        if let Some(confined) = confined {
+            command.env_clear().envs(self.regime.environment.iter().map(|(k, v)| (k, v)));
+            let scratch = confined.guard.warden.scratch();
+            let names = ["TMPDIR", "HOME", "PROOFMARK_SCRATCH"];
+            command.envs(scratch.into_iter().flat_map(|path| names.map(|name| (name, path))));
+            sandbox = confined.sandbox.take();
+        }
         // The variable is always set, so that its presence tells a contender nothing.
         command.env(descendants::MARK, "x".repeat(options.environment_pad));
-        // SAFETY: `enter` makes system calls on numbers alone: it neither allocates nor locks,
-        // so it may run in the child of a process with threads.
-        unsafe { command.pre_exec(move || enter(cage)) };
+        let enter = move || {
+            enter(cage)?;
+            sandbox.as_ref().map_or(Ok(()), Sandbox::enter)?;
+            end_with_parent(cage.parent)
+        };
+        // SAFETY: these make system calls on numbers and on memory that was made ready before: they
+        // neither allocate nor lock, so they may run in the child of a process with threads.
+        unsafe { command.pre_exec(enter) };
         command.spawn()
     }
 }
 
 /// Makes the child a worker's process, just before it becomes the worker's program.
 fn enter(cage: Cage) -> io::Result<()> {
-    rustix::process::set_parent_process_death_signal(Some(Signal::KILL))?;
-    if rustix::process::getppid() != Some(cage.parent) {
-        // The parent ended before the line above took effect.
-        return Err(rustix::io::Errno::SRCH.into());
-    }
     // SAFETY: only marks descriptors to be closed on exec; none of ours is used afterwards but
     // standard input, output and error, which are not in the range.
     if unsafe { libc::close_range(3, u32::MAX, libc::CLOSE_RANGE_CLOEXEC as i32) } != 0 {
@@ -179,6 +235,16 @@ fn enter(cage: Cage) -> io::Result<()> {
         }
         set.set(cpu);
         rustix::thread::sched_setaffinity(None, &set)?;
+    }
+    Ok(())
+}
+
+/// Ends the child with its parent. It comes last, because another user clears it.
+fn end_with_parent(parent: Pid) -> io::Result<()> {
+    rustix::process::set_parent_process_death_signal(Some(Signal::KILL))?;
+    if rustix::process::getppid() != Some(parent) {
+        // The parent ended before the line above took effect.
+        return Err(rustix::io::Errno::SRCH.into());
     }
     Ok(())
 }

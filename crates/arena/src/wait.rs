@@ -9,8 +9,9 @@ use rustix::thread::futex;
 use rustix::time::Timespec;
 use std::sync::atomic::Ordering;
 
-/// First sleep and longest sleep. Neither side spins: on a small machine the waiting side would
-/// take the time of the measured one.
+/// First sleep and longest sleep. Neither side spins here: on a small machine the waiting side
+/// would take the time of the measured one. Where both have a processor of their own and the
+/// supervisor's clock is the time, [`crate::awake`] comes first.
 const FIRST_SLEEP_NS: i64 = 5_000_000;
 const LONGEST_SLEEP_NS: i64 = 10_000_000;
 /// Sleep while the worker prints faster than its pipe holds.

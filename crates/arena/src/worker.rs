@@ -1,27 +1,35 @@
 //! A worker as the supervisor uses it.
 
+use crate::adopt::Expected;
+use crate::awake::{Awake, Watch};
 use crate::batch::{Batch, Change, Inputs, Ran};
 use crate::channel::Channel;
 use crate::clock::monotonic_ns;
 use crate::operand::{Attached, OperandPlan, Stray};
 use crate::output::Output;
 use crate::own_samples::OwnSamples;
-use crate::process::Process;
+use crate::process::{Process, own_waited_ns};
+use crate::regime::Guard;
 use crate::wait::{GaveUp, wait_for_turn};
-use crate::{Fault, Footprint, Limits, Spawn, crash, descendants, footprint};
+use crate::{Fault, Footprint, Limits, Spawn, crash, footprint};
+use proofmark_sandbox::Warden;
 use proofmark_schema::crash::{Cause, Crash};
+use proofmark_schema::isolation::Confinement;
 use proofmark_schema::memory::Probe;
 use proofmark_schema::wire::{
     FromWorker, HandOver, LEDGER_CALLS, LEDGER_OFFSET, Ledger, PAGE_BYTES, PROTOCOL, ToWorker,
     option, status, turn,
 };
-use proofmark_schema::{Cache, Case, ContenderId, ErrorContract, Family, Receipt};
+use proofmark_schema::{Cache, Case, ContenderId, ErrorContract, Family, Isolation, Receipt};
 use proofmark_tensor::{Access, Mapping, Tensor, memfd};
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
-use rustix::process::{Pid, WaitId, WaitIdOptions, waitid};
 use rustix::thread::futex;
 use std::io;
+use std::sync::Arc;
 use std::sync::atomic::Ordering::{Relaxed, Release};
+
+/// The part of a batch that waiting for a processor may take before the batch counts as disturbed.
+const WAITED_PART: u64 = 20;
 
 /// What a loaded contender says of itself.
 #[derive(Clone, Debug, PartialEq)]
@@ -51,6 +59,10 @@ pub struct Worker {
     /// Whether it is stopped while it is not its turn.
     is_held: bool,
     has_ended: bool,
+    /// What guards its sandbox, if it is in one.
+    guard: Option<Guard>,
+    /// What keeps its processor awake, if it is held and the supervisor's clock is its time.
+    awake: Option<Arc<Awake>>,
 }
 
 impl Worker {
@@ -59,7 +71,7 @@ impl Worker {
         process: Process,
         channel: Channel,
         output: Output,
-        limits: Limits,
+        (limits, guard): (Limits, Option<Guard>),
         sampled_hertz: Option<u64>,
     ) -> Result<Worker, Fault> {
         let (page, file) = make_page().map_err(|error| Fault::world("making a page", error))?;
@@ -74,6 +86,8 @@ impl Worker {
             operands: Vec::new(),
             is_held: false,
             has_ended: false,
+            guard,
+            awake: None,
         };
         let greeting = format!("{PROTOCOL:016x}");
         let files: Vec<_> =
@@ -91,6 +105,22 @@ impl Worker {
     /// Its process id.
     pub fn pid(&self) -> u32 {
         self.process.pid().as_raw_nonzero().get().cast_unsigned()
+    }
+
+    /// How long the worker and this thread have waited for a processor so far.
+    fn waited_ns(&self) -> u64 {
+        self.process.waited_ns().saturating_add(own_waited_ns())
+    }
+
+    /// Whether nothing is believed that it says.
+    fn is_mistrusted(&self) -> bool {
+        self.guard.as_ref().is_some_and(|guard| guard.level == Isolation::T3)
+    }
+
+    /// How it is confined, and what its contender has tried so far that the sandbox refused.
+    pub fn confinement(&self) -> Confinement {
+        let plain = || Confinement { level: Isolation::T1, ..Confinement::default() };
+        self.guard.as_ref().map_or_else(plain, |guard| guard.confinement(self.pid()))
     }
 
     /// Loads a contender for a case, in place of the last one; operands are detached.
@@ -133,23 +163,29 @@ impl Worker {
 
     /// Lets the worker copy itself. The new worker has loaded what this one has.
     pub(crate) fn copy(&mut self, options: &Spawn) -> Result<Worker, Fault> {
+        let warden = self.guard.as_ref().map(|guard| guard.warden.clone());
+        warden.iter().for_each(Warden::expect_copy);
+        let copy = self.copy_once(options);
+        warden.iter().for_each(Warden::expect_no_copy);
+        copy
+    }
+
+    fn copy_once(&mut self, options: &Spawn) -> Result<Worker, Fault> {
         let (channel, control) =
             Channel::pair().map_err(|error| Fault::world("making a socket", error))?;
         let (output, printed) =
             Output::new().map_err(|error| Fault::world("making a pipe", error))?;
-        let cpu = options.cpu;
-        let starting = descendants::starting();
-        match self.tell(&ToWorker::Copy { cpu }, &[control.as_fd(), printed.as_fd()])? {
+        let message = ToWorker::Copy { cpu: options.cpu };
+        let expected = Expected::of(self.process.pid());
+        match self.tell(&message, &[control.as_fd(), printed.as_fd()])? {
             FromWorker::Copied { pid } => {
-                // A number that is not a child of this process must never be signalled.
-                let pid = Pid::from_raw(pid).filter(|&pid| is_child(pid)).ok_or_else(|| {
-                    Fault::World("the copy of a worker is not its supervisor's child".to_owned())
-                })?;
-                let process =
-                    Process::new(pid).map_err(|error| Fault::world("watching a worker", error))?;
-                drop(starting);
-                let limits = self.limits.for_calls_of(options.operations);
-                Worker::greet(process, channel, output, limits, options.sampled_hertz)
+                let taken = expected.take(pid);
+                let process = taken
+                    .map_err(|error| Fault::world("taking charge of a worker's copy", error))?;
+                let guard = self.guard.clone();
+                let guard = guard.map(|guard| Guard { cpu: options.cpu, ..guard });
+                let terms = (self.limits.for_calls_of(options.operations), guard);
+                Worker::greet(process, channel, output, terms, options.sampled_hertz)
             }
             other => Err(self.broken(&other)),
         }
@@ -257,6 +293,9 @@ impl Worker {
     pub fn hold(&mut self) -> Result<(), Fault> {
         self.check_alive()?;
         self.is_held = true;
+        let is_timed = |guard: &&Guard| guard.level == Isolation::T3;
+        let timed = self.guard.as_ref().filter(is_timed);
+        self.awake = timed.and_then(|guard| Awake::on(guard.cpu?));
         self.stop()
     }
 
@@ -377,9 +416,11 @@ impl Worker {
         page.calls.store(batch.calls, Relaxed);
         page.options.store(options, Relaxed);
         page.dirt.store(batch.dirty_workspace.unwrap_or(0), Relaxed);
+        let watch = self.awake.clone().map(Watch::start);
+        let waited_before = self.is_mistrusted().then(|| self.waited_ns());
         let used_before = self.process.cpu_ns();
         let start_ns = monotonic_ns();
-        let outer_ns = self.hand_over(turn::WORKER)?.saturating_sub(start_ns);
+        let outer_ns = self.hand_over_awake(turn::WORKER, watch)?.saturating_sub(start_ns);
         let used = self.process.cpu_ns().zip(used_before);
         let used_ns = used.map_or(0, |(after, before)| after.saturating_sub(before));
         let page = page_of(&self.page);
@@ -387,22 +428,15 @@ impl Worker {
             let answer = self.answer()?;
             return Err(self.broken(&answer));
         }
-        Ok(Ran {
-            start_ns: page.start_ns.load(Relaxed),
-            wall_ns: page.wall_ns.load(Relaxed),
-            cpu_ns: page.cpu_ns.load(Relaxed),
-            own_ns: page.own_ns.load(Relaxed),
-            alone_ns: page.alone_ns.load(Relaxed),
-            same_ns: page.same_ns.load(Relaxed),
-            outer_ns,
-            used_ns,
-            settle_ns: page.settle_ns.load(Relaxed),
-            switches: page.switches.load(Relaxed),
-            faults: page.faults.load(Relaxed),
-            allocations: page.allocations.load(Relaxed),
-            allocated_bytes: page.allocated_bytes.load(Relaxed),
-            leaks: page.leaks.load(Relaxed),
-        })
+        if let Some(before) = waited_before {
+            let leaks = page.leaks.load(Relaxed);
+            let ran = Ran::by_supervisor(start_ns, outer_ns, used_ns, leaks);
+            let waited_ns = self.waited_ns().saturating_sub(before);
+            // Where either side waited for a processor, the time is not that of the calls.
+            let switches = u32::from(waited_ns > outer_ns / WAITED_PART);
+            return Ok(Ran { switches, ..ran });
+        }
+        Ok(Ran::by_worker(page, outer_ns, used_ns))
     }
 
     /// The state of the process now, so that what its contender changes can be found.
@@ -470,6 +504,11 @@ impl Worker {
     /// Gives the worker its turn and waits until the turn is the supervisor's again; returns that
     /// time.
     fn hand_over(&mut self, to: u32) -> Result<u64, Fault> {
+        self.hand_over_awake(to, None)
+    }
+
+    /// The same; with a watch, neither processor sleeps meanwhile.
+    fn hand_over_awake(&mut self, to: u32, watch: Option<Watch>) -> Result<u64, Fault> {
         let page = page_of(&self.page);
         page.turn.store(to, Release);
         // A worker that is resumed reads the word first.
@@ -481,9 +520,11 @@ impl Worker {
         let bytes = |operand: &Attached| operand.file_bytes() + operand.changing_bytes();
         let operands: u64 = self.operands.iter().map(bytes).sum();
         let memory_bytes = self.limits.memory_bytes.saturating_add(operands);
+        watch.iter().for_each(|watch| watch.look_for_turn(page));
         wait_for_turn(page, &self.process, &mut self.output, &self.limits, memory_bytes)
             .map_err(|gave_up| self.gone(gave_up))?;
         let end_ns = monotonic_ns();
+        drop(watch);
         if self.is_held {
             self.stop()?;
         }
@@ -499,11 +540,7 @@ impl Worker {
     fn answer(&mut self) -> Result<FromWorker, Fault> {
         let message =
             self.channel.receive().map_err(|error| Fault::world("receiving an answer", error))?;
-        match message.as_deref().map(serde_json::from_slice) {
-            Some(Ok(answer)) => Ok(answer),
-            Some(Err(_)) => Err(Fault::Died(self.end(Cause::UnreadableAnswer))),
-            None => Err(Fault::Died(self.end(Cause::NoAnswer))),
-        }
+        read_answer(message.as_deref()).map_err(|cause| Fault::Died(self.end(cause)))
     }
 
     /// The fault that an unexpected answer means.
@@ -538,16 +575,16 @@ impl Worker {
     }
 }
 
+/// The answer that a worker has sent, or why it must end.
+pub(crate) fn read_answer(message: Option<&[u8]>) -> Result<FromWorker, Cause> {
+    let text = message.ok_or(Cause::NoAnswer)?;
+    serde_json::from_slice(text).map_err(|_| Cause::UnreadableAnswer)
+}
+
 fn make_page() -> io::Result<(Mapping, OwnedFd)> {
     let file = memfd("hand-over", PAGE_BYTES)?;
     let page = Mapping::of_file(file.as_fd(), PAGE_BYTES, Access::ReadWrite)?;
     Ok((page, file))
-}
-
-/// Whether a number is that of a child of this process.
-fn is_child(pid: Pid) -> bool {
-    let options = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
-    waitid(WaitId::Pid(pid), options).is_ok()
 }
 
 /// The ledger as atomics.

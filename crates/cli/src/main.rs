@@ -107,6 +107,7 @@ fn main() -> ExitCode {
             return ExitCode::from(if is_asked_for { exit::PASS } else { exit::USAGE });
         }
     };
+    let is_worker = matches!(arguments.command, Command::Worker(_));
     // A bug must not look like a verdict: panics end with a code of their own.
     let run = std::panic::catch_unwind(|| match arguments.command {
         Command::Asm(command) => command.run(),
@@ -138,6 +139,9 @@ fn main() -> ExitCode {
         Command::Worker(command) => command.run(),
         Command::Workload(command) => command.run(),
     });
+    if !is_worker {
+        proofmark_engine::clear_scratch();
+    }
     match run {
         Ok(Ok(code)) => ExitCode::from(code),
         Ok(Err(failure)) => {

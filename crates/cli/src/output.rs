@@ -4,6 +4,7 @@ use crate::exit;
 use clap::ValueEnum;
 use proofmark_engine::EngineError;
 use proofmark_report::{Document, Style};
+use std::ffi::OsString;
 use std::io::{IsTerminal, Write};
 
 /// The path that stands for standard output.
@@ -124,6 +125,11 @@ fn style() -> Style {
 fn terminal_width() -> Option<usize> {
     let size = rustix::termios::tcgetwinsize(std::io::stdout()).ok()?;
     (size.ws_col > 0).then_some(usize::from(size.ws_col))
+}
+
+/// All variables of the environment: read here and nowhere below.
+pub(crate) fn all_env() -> Vec<(OsString, OsString)> {
+    std::env::vars_os().collect()
 }
 
 /// A variable of the environment: read here and nowhere below.

@@ -2,9 +2,9 @@
 
 use crate::nearest;
 use proofmark_contract::{AttributeKind, BadCase};
-use proofmark_schema::FORMAT_VERSION;
 use proofmark_schema::case::ParseCaseError;
 use proofmark_schema::finding::Severity;
+use proofmark_schema::{Cache, FORMAT_VERSION, Isolation, Layer};
 use proofmark_store::StoreError;
 use std::path::PathBuf;
 
@@ -68,6 +68,25 @@ pub enum EngineError {
         name: String,
         /// Why.
         why: String,
+    },
+    /// The level of isolation needs what this machine does not have.
+    #[error("isolation {} is not possible here: no {}", .level.name(), layers(.missing))]
+    NoSandbox {
+        /// The level.
+        level: Isolation,
+        /// What it lacks.
+        missing: Vec<Layer>,
+    },
+    /// A level cannot measure in this state of the caches.
+    #[error("isolation T3 cannot measure with caches `{}`: every call has new operands", .0.name())]
+    OnlyRotated(Cache),
+    /// A part of the tool's own test did not run.
+    #[error("the self-test cannot run `{what}`: {said}")]
+    SelfTest {
+        /// The part.
+        what: String,
+        /// Why not.
+        said: String,
     },
     /// A sweep cannot be read.
     #[error("`{part}` is not a sweep: {expected}")]
@@ -314,6 +333,12 @@ impl EngineError {
                  `plugins/proofmark_peer.h`, or of the peer it stands for"
                     .to_owned(),
             ),
+            EngineError::NoSandbox { .. } => Some(
+                "use Linux 6.12 or later, where a container allows Landlock and seccomp; or give \
+                 `--isolation t1` if you trust the code"
+                    .to_owned(),
+            ),
+            EngineError::OnlyRotated(_) => Some("add `--cache rotate`".to_owned()),
             EngineError::Sweep { .. } => {
                 Some("write `--sweep 'b=16,32 s=256:2048:*2 d=768'`".to_owned())
             }
@@ -434,6 +459,7 @@ impl EngineError {
             | EngineError::Isa(_)
             | EngineError::Build { .. }
             | EngineError::Sampling(_)
+            | EngineError::SelfTest { .. }
             | EngineError::Command { .. } => None,
         }
     }
@@ -449,6 +475,8 @@ impl EngineError {
             EngineError::Store(_)
             | EngineError::AbsentPeer { .. }
             | EngineError::BrokenPeer { .. }
+            | EngineError::NoSandbox { .. }
+            | EngineError::SelfTest { .. }
             | EngineError::NoRoom { .. }
             | EngineError::Suite { .. }
             | EngineError::Sampling(_)
@@ -498,4 +526,9 @@ fn said_by(packages: &[String]) -> String {
         [] => "no package".to_owned(),
         some => format!("more than one package ({})", some.join(", ")),
     }
+}
+
+/// Layers of a sandbox as words.
+fn layers(missing: &[Layer]) -> String {
+    missing.iter().map(|layer| layer.describe()).collect::<Vec<_>>().join(" and no ")
 }

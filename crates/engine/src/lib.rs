@@ -30,7 +30,7 @@ pub use plan::{
 };
 pub use profile::{Inspected, ProfileRequest, Profiled, SampledBy, Sampling, inspect, profile};
 pub use prove::{Certified, ProofBook, ProveRequest};
-pub use race::{Here, Programs};
+pub use race::{Here, Programs, regime};
 pub use record::probe_machine;
 pub use render::{
     Constants, Emit, StoredRow, StoredRun, Traced, Tuned, TunedBlocks, TunedKernel, read_constants,
@@ -50,6 +50,7 @@ pub use verbs::merge::{Merged, merge};
 pub use verbs::opening::check_opens;
 pub use verbs::prove::{Proved, prove, reproduce};
 pub use verbs::replay::{Replayed, replay};
+pub use verbs::sandbox::{sandbox_costs, selftest_sandbox, start_cost};
 pub use verbs::scale::{ScaleRequest, Scaled, scale, scale_of_run};
 pub use verbs::selftest::{GateSelfTest, OpSelfTest, OtherGateCount, selftest_gate};
 pub use verbs::timing::{
@@ -67,7 +68,7 @@ pub use workload::{
 pub use proofmark_analyze::Among;
 pub use proofmark_analyze::policy::{self, Day};
 pub use proofmark_analyze::{exit_severity, findings, is_match};
-pub use proofmark_arena::{Arena, keep_freed_memory};
+pub use proofmark_arena::{Arena, Regime, clear_scratch, keep_freed_memory};
 pub use proofmark_contract::{Attribute, AttributeKind, Entry};
 pub use proofmark_machine::{doctor, facts, load, unix_seconds};
 pub use proofmark_ops::tuning::{Blocks, Settings};

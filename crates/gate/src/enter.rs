@@ -3,7 +3,7 @@
 use crate::entrant::Entrant;
 use crate::proven::Proven;
 use crate::revealed::Revealed;
-use proofmark_arena::{Fault, FixedLayout, OperandPlan, Spawn};
+use proofmark_arena::{Batch, Fault, FixedLayout, OperandPlan, Spawn};
 use proofmark_contract::Perturbation;
 use proofmark_schema::race::Trial;
 use proofmark_schema::{Cache, Memory, Pages};
@@ -48,18 +48,13 @@ impl Proven<'_> {
         seat: &Seat,
         beside: Option<&Entrant<'p>>,
     ) -> Result<Entrant<'p>, Fault> {
-        let Seat { cpu, memory, rotate_bytes, sampled_hertz, races, changes_weights } = *seat;
+        let Seat { cpu, memory, sampled_hertz, races, changes_weights, .. } = *seat;
         if memory.cache == Cache::WeightsCold && !self.has_weights() {
             let op = self.op.name();
             let reason = format!("no operand of `{op}` is a weight: ask for another cache state");
             return Err(Fault::Unsupported(reason));
         }
-        let sets = match memory.cache {
-            Cache::Rotate => rotate_bytes / self.operand_bytes().max(1) + 1,
-            _ => 1,
-        };
-        let least = if memory.cache == Cache::Rotate { 2 } else { 1 };
-        let sets = sets.clamp(least, MOST_SETS) as usize;
+        let sets = self.sets(seat);
         // One layout for all arms of a trial: where each worker drew its own, the same code
         // differed from itself by several per cent for the life of the process.
         let layout = Some(FixedLayout { mapping_pad: trial.mapping_pad });
@@ -80,7 +75,7 @@ impl Proven<'_> {
             let mut plans = self.plans(Placement::Shifted(shift), sets, memory.pages);
             let perturbation = Perturbation::of(&self.signature, changes_weights);
             for (i, plan) in plans.iter_mut().enumerate() {
-                plan.changes = races && perturbation.changes(i);
+                plan.changes = races && !self.reveals() && perturbation.changes(i);
             }
             worker.attach_for(&plans, memory.cache)?;
         }
@@ -102,10 +97,25 @@ impl Proven<'_> {
         if loaded.prepared_bytes > 0 {
             entrant.worker.prepare()?;
         }
+        if self.reveals() {
+            // Every page is touched once, so that no timed call is the first to do so.
+            entrant.run(&Batch { calls: sets as u32, ..Batch::default() })?;
+        }
         if races {
             entrant.worker.hold()?;
         }
         Ok(entrant)
+    }
+
+    /// Sets of operands in this seat.
+    pub fn sets(&self, seat: &Seat) -> usize {
+        match seat.memory.cache {
+            Cache::Rotate => {
+                let sets = seat.rotate_bytes / self.operand_bytes().max(1) + 1;
+                sets.clamp(2, MOST_SETS) as usize
+            }
+            _ => 1,
+        }
     }
 
     fn plans(&self, placement: Placement, sets: usize, pages: Pages) -> Vec<OperandPlan> {

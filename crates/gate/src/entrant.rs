@@ -7,6 +7,7 @@ use crate::revealed::{Revealed, State};
 use crate::sampling;
 use proofmark_arena::{Batch, Change, Fault, Inputs, Noted, Ran, Worker};
 use proofmark_contract::{Perturbation, Place, Role, Truth, Values, Want};
+use proofmark_schema::isolation::Attempt;
 use proofmark_schema::memory::Probe;
 use proofmark_schema::{Cache, Memory};
 use proofmark_tensor::{decode, mix};
@@ -27,6 +28,9 @@ pub struct Entrant<'p> {
     /// What timed calls left at single places, to be checked when there is time.
     pub(crate) left: Vec<Left>,
 }
+
+/// Calls of a revealed batch of which one element is checked, at the most.
+const SINGLE_CALLS: u64 = 64;
 
 /// What one timed call left at one place.
 #[derive(Clone, Copy, Debug)]
@@ -108,6 +112,73 @@ impl<'p> Entrant<'p> {
         }
     }
 
+    /// Writes operands for each call of a batch, runs it, and checks what calls left: one element
+    /// of each of some calls, and all that one call left. The contender cannot know which. Gives
+    /// the count of elements checked, and what the batch took.
+    ///
+    /// # Errors
+    /// What is wrong, or how the worker failed.
+    ///
+    /// # Panics
+    /// If there are more calls than sets.
+    pub fn revealed_slice(&mut self, calls: u32, change: Change) -> Result<(u64, Ran), Unverified> {
+        assert!(calls as usize <= self.sets, "{calls} calls on {} sets", self.sets);
+        let (first, calls) = (self.calls, u64::from(calls));
+        for call in 0..calls {
+            self.reveal(self.set_of(first + call), State::Fresh { change, before_last: call });
+        }
+        self.poison_outputs(mix(change.seed, 3, 0) | 1);
+        let ran = self.run(&Batch { calls: calls as u32, ..Batch::default() })?;
+        let mut checked = 0;
+        for pick in 0..calls.min(SINGLE_CALLS) {
+            let call = mix(change.seed, 4, pick) % calls;
+            checked += self.check_one(first + call, State::Fresh { change, before_last: call })?;
+        }
+        let call = mix(change.seed, 5, 0) % calls;
+        let set = self.set_of(first + call);
+        checked += self.check_set(set, State::Fresh { change, before_last: call })?;
+        Ok((checked, ran))
+    }
+
+    /// Writes the operands of one call that differ from call to call.
+    fn reveal(&mut self, set: usize, state: State) {
+        let (signature, worker) = (&self.proven.signature, &mut self.worker);
+        let State::Fresh { change, .. } = state else { return };
+        let perturbation = Perturbation::of(signature, change.with_weights);
+        self.revealed.in_state(signature, state, |values| {
+            for (i, operand) in signature.operands().iter().enumerate() {
+                let is_in_place = operand.role == Role::InOut;
+                if is_in_place || perturbation.refreshes(signature, i) {
+                    worker.tensor_of_mut(i, set).from_f64(values.of(i));
+                }
+            }
+        });
+    }
+
+    /// Checks one drawn element of each output of a call.
+    fn check_one(&self, call: u64, state: State) -> Result<u64, Unverified> {
+        let Proven { op, signature, .. } = self.proven;
+        let (case, set) = (self.proven.case(), self.set_of(call));
+        let first = signature.inputs().len();
+        let mut checked = 0;
+        for (k, operand) in signature.outputs().iter().enumerate() {
+            let layout = operand.layout();
+            let (rows, cols) = (layout.rows(), layout.cols());
+            if rows * cols == 0 {
+                continue;
+            }
+            let drawn = mix(self.revealed.seed, 6 + k as u64, call);
+            let (row, col) = ((drawn >> 32) as usize % rows, drawn as u32 as usize % cols);
+            let want = Want::some(Some(vec![row]), Some(vec![col]));
+            let oracle = |inputs: &Values| op.oracle(case, inputs, k, &want);
+            let truth = self.revealed.in_state(signature, state, oracle);
+            let value = self.worker.tensor_of(first + k, set).element(row, col);
+            self.compare(k, &truth, &[value], 1, &|_| row * cols + col)?;
+            checked += 1;
+        }
+        Ok(checked)
+    }
+
     /// The worker's process.
     pub fn pid(&self) -> u32 {
         self.worker.pid()
@@ -121,6 +192,11 @@ impl<'p> Entrant<'p> {
     /// Processor time of the processes that it has started and that live.
     pub fn descendants_ns(&self) -> u64 {
         self.worker.descendants_ns()
+    }
+
+    /// The first try to reach another process that its sandbox has refused.
+    pub fn attack(&self) -> Option<Attempt> {
+        self.worker.confinement().attack().cloned()
     }
 
     /// Sets of operands that calls walk over.
@@ -226,7 +302,11 @@ impl<'p> Entrant<'p> {
 
     /// Checks what the last call left of inputs in this state; gives the count of elements checked.
     fn check(&self, state: State) -> Result<u64, Unverified> {
-        let set = self.set_of(self.calls.saturating_sub(1));
+        self.check_set(self.set_of(self.calls.saturating_sub(1)), state)
+    }
+
+    /// The same for the call that took a set last.
+    fn check_set(&self, set: usize, state: State) -> Result<u64, Unverified> {
         let Proven { op, signature, .. } = self.proven;
         let case = self.proven.case();
         let expected = self.revealed.expected(signature, state, |inputs: &Values| {

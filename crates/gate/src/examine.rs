@@ -6,6 +6,7 @@ use crate::refuse;
 use crate::stages::STAGES;
 use crate::subject::Subject;
 use proofmark_contract::check_case;
+use proofmark_schema::isolation::Confinement;
 use proofmark_schema::precision::{InputPrecision, Precision};
 use proofmark_schema::proof::{Errors, Proof, Refusal, StageReport};
 use proofmark_schema::{Case, ErrorContract, Outcome, Receipt, Reproducibility};
@@ -48,9 +49,20 @@ impl Examiner<'_> {
             }
         }
         proof.left = exam.subject.left();
+        proof.confinement = exam.subject.confinement();
+        if refusal.is_none() {
+            refusal = self.refused_for_attacks(case, &proof.confinement);
+        }
         proof.errors = exam.errors;
         proof.reproducibility = exam.reproducibility;
         (finish(proof, refusal, exam.looks_like), receipt)
+    }
+
+    /// The refusal of a contender that reached for another process.
+    fn refused_for_attacks(&self, case: &Case, confinement: &Confinement) -> Option<Refusal> {
+        let attack = confinement.attack()?;
+        let reason = format!("it reached for another process ({attack}), which was refused");
+        Some(self.refusal(case, Outcome::Caught, None, reason))
     }
 
     fn blank(&self, case: &Case) -> Proof {
@@ -66,6 +78,7 @@ impl Examiner<'_> {
             reproducibility: Reproducibility::None,
             precision: Precision::default(),
             left: Vec::new(),
+            confinement: Confinement { level: self.arena.regime().level, ..Confinement::default() },
             refusal: None,
         }
     }

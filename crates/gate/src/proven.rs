@@ -5,7 +5,7 @@ use crate::subject::values;
 use proofmark_arena::{Arena, Fault, Ruler};
 use proofmark_contract::{Op, Role, Signature, check_case};
 use proofmark_schema::proof::Proof;
-use proofmark_schema::{Case, ContenderId, Receipt};
+use proofmark_schema::{Case, ContenderId, Isolation, Receipt};
 
 /// A contender that passed the gate on a case. Only the gate can make one.
 pub struct Proven<'a> {
@@ -50,6 +50,11 @@ impl<'a> Proven<'a> {
     /// What it says of itself.
     pub fn receipt(&self) -> &Receipt {
         &self.receipt
+    }
+
+    /// Whether every call must be on operands that the supervisor has written for it.
+    pub fn reveals(&self) -> bool {
+        self.arena.regime().level == Isolation::T3
     }
 
     /// Whether an operand is a weight, so that weights can be cold while the others are not.

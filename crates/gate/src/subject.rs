@@ -5,6 +5,7 @@ use proofmark_arena::{
     processor_in_turn,
 };
 use proofmark_contract::{Filling, Op, Role, Signature, Values};
+use proofmark_schema::isolation::Confinement;
 use proofmark_schema::{Case, ContenderId, Pages, Underflow};
 use proofmark_tensor::{Layout, Placement, mix};
 use std::borrow::Cow;
@@ -188,6 +189,11 @@ impl<'a> Subject<'a> {
     pub(crate) fn left(&mut self) -> Vec<String> {
         let now = self.worker.footprint();
         self.before.as_ref().map_or_else(Vec::new, |before| now.changes(before))
+    }
+
+    /// How it is confined, and what it has tried so far.
+    pub(crate) fn confinement(&self) -> Confinement {
+        self.worker.confinement()
     }
 
     /// The first byte around or between the elements of any operand that was changed.

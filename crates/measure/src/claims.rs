@@ -2,6 +2,7 @@
 
 use crate::fault::{FaultKind, RaceFault};
 use proofmark_arena::Ran;
+use proofmark_schema::isolation::Attempt;
 use proofmark_schema::race::{Race, Slice};
 
 /// A slice's outer time may exceed the worker's own by the hand-over and what the machine steals;
@@ -16,6 +17,18 @@ pub(crate) fn believable(race: &Race, arm: usize, ran: &Ran) -> Result<(), RaceF
     let (claimed, outer) = (ran.wall_ns, ran.outer_ns);
     let reason = format!("claims a batch of {claimed} ns that took {outer} ns in all");
     Err(lied(race, arm, reason))
+}
+
+/// No arm reaches for another process.
+pub(crate) fn peaceful(
+    race: &Race,
+    attack: &dyn Fn(usize) -> Option<Attempt>,
+) -> Result<(), RaceFault> {
+    let tried = (0..race.arms.len()).find_map(|arm| Some((arm, attack(arm)?)));
+    tried.map_or(Ok(()), |(arm, attack)| {
+        let reason = format!("it reached for another process ({attack}), which was refused");
+        Err(lied(race, arm, reason))
+    })
 }
 
 fn lied(race: &Race, arm: usize, reason: String) -> RaceFault {

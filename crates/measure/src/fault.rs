@@ -7,7 +7,7 @@ pub enum FaultKind {
     Died,
     /// A timed output was wrong, or something was written beside it.
     Wrong,
-    /// Its clock does not measure its work.
+    /// Its clock does not measure its work, or it reached for another process.
     Lied,
     /// The kernel charged processor time that no arm claims, and the machine may be the cause.
     Undecided,

@@ -13,6 +13,8 @@ mod claims;
 mod clock;
 mod counting;
 mod fault;
+#[cfg(test)]
+mod hostile;
 mod order;
 mod pace;
 mod quiet;

@@ -4,8 +4,6 @@ use crate::order::{mirrored, repeated};
 use crate::rules::RaceRules;
 use proofmark_stats::Stream;
 
-/// Greatest number of calls in a slice that is aimed at. A quarter more still fits the ledger.
-pub(crate) const MOST_CALLS: f64 = 6000.0;
 /// A call that takes longer than this many slices is long.
 const LONG_CALL_SLICES: f64 = 5.0;
 /// Times that a block of long calls goes round all arms.
@@ -49,7 +47,8 @@ impl Pace {
         let slice = rules.slice_ns as f64;
         // The fastest call seen so far sets the count: a moment in which the machine was slow
         // must not make the slices of a whole trial short.
-        let fitting = |each: &f64| (slice / each).clamp(1.0, MOST_CALLS) as u32;
+        let most = f64::from(rules.most_calls);
+        let fitting = |each: &f64| (slice / each).clamp(1.0, most) as u32;
         let mut calls: Vec<u32> = fastest.iter().map(fitting).collect();
         // Arms of like speed share the count, so that rounding of counts favours no arm.
         let (least, most) = (calls.iter().min().copied(), calls.iter().max().copied());
@@ -59,6 +58,10 @@ impl Pace {
             calls.fill(least);
         }
         let longest = fastest.iter().copied().fold(0.0, f64::max);
+        if rules.reveals {
+            // A slice is so long that a call before it would change nothing.
+            return Pace { calls, blocks: rules.blocks, run_in: 1, is_long: false, prime: 0 };
+        }
         if longest <= LONG_CALL_SLICES * slice {
             let (blocks, run_in) = (rules.blocks, RUN_IN_ROUNDS);
             return Pace { calls, blocks, run_in, is_long: false, prime: 1 };

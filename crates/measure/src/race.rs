@@ -1,11 +1,11 @@
 //! The race: trials of fresh workers, blocks of interleaved slices, every slice kept.
 
 use crate::audit::{self, seen_faster};
-use crate::claims::{Conduct, Homes, account, believable};
+use crate::claims::{Conduct, Homes, account, believable, peaceful};
 use crate::clock::Clock;
 use crate::fault::RaceFault;
 use crate::order::drawn;
-use crate::pace::{MOST_CALLS, Pace};
+use crate::pace::Pace;
 use crate::quiet::await_quiet;
 use crate::ruler::Watch;
 use crate::rules::RaceRules;
@@ -49,7 +49,8 @@ pub(crate) fn race_until(
     let arms: Vec<_> = field.iter().map(|proven| proven.contender().clone()).collect();
     let threads = field.iter().map(Proven::threads).max().unwrap_or(1);
     let mut workers = Workers::new(field, rules.memory);
-    run(&mut workers, first.case(), &arms, threads, rules, is_over)
+    let rules = workers.sets().map_or(*rules, |sets| rules.revealing(sets));
+    run(&mut workers, first.case(), &arms, threads, &rules, is_over)
 }
 
 pub(crate) fn run(
@@ -80,7 +81,8 @@ pub(crate) fn run(
         quiet: None,
     };
     let mut stream = Stream::new(rules.seed);
-    let mut race = new(CallInputs::Perturbed);
+    let inputs = if rules.reveals { CallInputs::Revealed } else { CallInputs::Perturbed };
+    let mut race = new(inputs);
     let seen_faster = run_trials(stable, &mut race, rules, &mut stream, is_over)?;
     if !seen_faster.is_empty() {
         race = Race { seen_faster, ..new(CallInputs::Fresh) };
@@ -109,7 +111,10 @@ fn run_trials(
         let trial = draw_trial(stream);
         stable.trial(&trial, &mut |heat| {
             let before: Vec<u64> = (0..count).map(|arm| heat.descendants_ns(arm)).collect();
-            run_trial(heat, race, number, &mut fastest, &mut homes, rules, stream)?;
+            let ended = run_trial(heat, race, number, &mut fastest, &mut homes, rules, stream);
+            // An attack may be why another arm has failed, so it is named first.
+            peaceful(race, &|arm| heat.attack(arm))?;
+            ended?;
             for (arm, before) in before.into_iter().enumerate() {
                 let used = heat.descendants_ns(arm).saturating_sub(before);
                 conduct.note_started(arm, used, claimed_ns(race, number, arm));
@@ -206,8 +211,10 @@ fn run_trial(
         let (checked, ran) = heat.verify(arm, calls, seed)?;
         believable(race, arm, &ran)?;
         race.checked += checked;
-        let (new_ns, same_ns) = (ran.alone_ns, ran.same_ns);
-        race.audits.push(Audit { trial, arm: arm as u32, calls, new_ns, same_ns });
+        if inputs != CallInputs::Revealed {
+            let (new_ns, same_ns) = (ran.alone_ns, ran.same_ns);
+            race.audits.push(Audit { trial, arm: arm as u32, calls, new_ns, same_ns });
+        }
         race.peak_bytes[arm] = race.peak_bytes[arm].max(heat.peak_bytes(arm));
     }
     Ok(())
@@ -231,12 +238,12 @@ fn warm_up(
     loop {
         let ran = batch(calls)?;
         fastest = fastest.min((ran.wall_ns as f64 / f64::from(calls)).max(1.0));
-        if ran.wall_ns >= rules.slice_ns / 2 || f64::from(calls) >= MOST_CALLS {
+        if ran.wall_ns >= rules.slice_ns / 2 || calls >= rules.most_calls {
             return Ok(fastest);
         }
-        let fitting = (rules.slice_ns as f64 / fastest).clamp(1.0, MOST_CALLS);
+        let fitting = (rules.slice_ns as f64 / fastest).clamp(1.0, f64::from(rules.most_calls));
         calls = (fitting as u32).clamp(calls.saturating_mul(2), calls.saturating_mul(16));
-        calls = calls.min(MOST_CALLS as u32);
+        calls = calls.min(rules.most_calls);
     }
 }
 

@@ -28,7 +28,20 @@ pub struct RaceRules {
     pub primes_long: bool,
     /// How long to wait for a quiet machine before the race; 0: not at all.
     pub quiet_ns: u64,
+    /// Greatest number of calls in a slice that is aimed at. A quarter more may be drawn.
+    pub most_calls: u32,
+    /// Every call has operands of its own, which the supervisor writes, and the supervisor's clock
+    /// is the time.
+    pub reveals: bool,
 }
+
+/// The most calls of a slice: a quarter more still fits the ledger.
+const MOST_CALLS: u32 = 6000;
+/// Length of a revealed slice: a hand-over takes less than a hundredth of it.
+const REVEALED_SLICE_NS: u64 = 3_000_000;
+/// Blocks of a revealed trial at the most: each slice takes many times its own time to write and
+/// to check.
+const REVEALED_BLOCKS: u32 = 12;
 
 impl RaceRules {
     /// A first look: a second or two a cell.
@@ -45,6 +58,19 @@ impl RaceRules {
             memory: Memory::default(),
             primes_long: true,
             quiet_ns: 0,
+            most_calls: MOST_CALLS,
+            reveals: false,
+        }
+    }
+
+    /// These rules for arms of which nothing is believed, with so many sets of operands.
+    pub(crate) fn revealing(self, sets: usize) -> RaceRules {
+        RaceRules {
+            slice_ns: REVEALED_SLICE_NS,
+            blocks: self.blocks.min(REVEALED_BLOCKS),
+            most_calls: MOST_CALLS.min(sets as u32 / 5 * 4).max(1),
+            reveals: true,
+            ..self
         }
     }
 

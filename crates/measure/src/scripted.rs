@@ -9,6 +9,7 @@ use crate::rules::RaceRules;
 use crate::stable::{Heat, Stable, Turn};
 use crate::summary::{compare, time_of_call};
 use proofmark_arena::Ran;
+use proofmark_schema::isolation::Attempt;
 use proofmark_schema::race::{CallInputs, Race, Trial, Verdict};
 use proofmark_schema::{Case, ContenderId, DType, Isa};
 use std::cell::{Cell, RefCell};
@@ -54,6 +55,8 @@ enum Trick {
     SeesOldInputs(f64),
     /// Takes so many times as long in calls that are made alone.
     SeesAudits(f64),
+    /// Reaches for another process, with which the other arm dies.
+    Attacks,
     /// Leaves a wrong output.
     Wrong,
 }
@@ -105,6 +108,10 @@ impl Heat for Arms<'_, '_> {
         let (each, trick) = self.script.arms[arm];
         if trick == Trick::DiesIn(self.trial) {
             return Err(fault(arm, FaultKind::Died, "it died"));
+        }
+        let is_attacked = self.script.arms.iter().any(|(_, trick)| *trick == Trick::Attacks);
+        if is_attacked && trick == Trick::None && self.trial > 0 {
+            return Err(fault(arm, FaultKind::Died, "it was killed"));
         }
         let each = match (trick, inputs) {
             (Trick::SeesOldInputs(times) | Trick::SeesAudits(times), CallInputs::Fresh) => {
@@ -179,6 +186,12 @@ impl Heat for Arms<'_, '_> {
 
     fn is_outside(&self, arm: usize) -> bool {
         matches!(self.script.arms[arm].1, Trick::Outside(_))
+    }
+
+    fn attack(&self, arm: usize) -> Option<Attempt> {
+        let attacks = self.script.arms[arm].1 == Trick::Attacks && self.trial > 0;
+        let call = "ptrace".to_owned();
+        attacks.then_some(Attempt { call, target: None, is_attack: true, times: 1 })
     }
 
     fn peak_bytes(&self, arm: usize) -> u64 {
@@ -302,6 +315,7 @@ fn an_arm_that_dies_lies_or_errs_is_named() {
         (Trick::Underclaims, FaultKind::Lied, "does not measure its calls"),
         (Trick::ExtraThread, FaultKind::Lied, "it uses more of them"),
         (Trick::Outside(0.5), FaultKind::Lied, "processors that it was not granted"),
+        (Trick::Attacks, FaultKind::Lied, "reached for another process (ptrace)"),
         (Trick::Wrong, FaultKind::Wrong, "timed output"),
         (Trick::ComputesLate(350_000.0), FaultKind::Lied, "it works there, unmeasured"),
     ] {

@@ -5,6 +5,7 @@ use crate::claims::homecoming;
 use crate::fault::{FaultKind, RaceFault};
 use proofmark_arena::{Batch, Change, Fault, Inputs, Ran, Ruler, RulerTimes};
 use proofmark_gate::{Entrant, Proven, Revealed, Seat, Unverified};
+use proofmark_schema::isolation::Attempt;
 use proofmark_schema::memory::{CacheState, PageState};
 use proofmark_schema::race::{CallInputs, Trial};
 use proofmark_schema::{Cache, Memory};
@@ -74,6 +75,12 @@ pub(crate) trait Heat {
         false
     }
 
+    /// What the arm tried on another process, if it did.
+    fn attack(&self, arm: usize) -> Option<Attempt> {
+        let _ = arm;
+        None
+    }
+
     /// Memory the arm gained for the case.
     fn peak_bytes(&self, arm: usize) -> u64;
 
@@ -96,6 +103,9 @@ pub(crate) trait Heat {
     }
 }
 
+/// Bytes of an arm's operands where each call of a slice has its own.
+const REVEALED_BYTES: u64 = 64 << 20;
+
 /// Fresh workers for proven contenders.
 pub(crate) struct Workers<'a, 'p> {
     field: &'a [Proven<'p>],
@@ -111,6 +121,8 @@ struct Entrants<'a, 'p, 'r> {
     entrants: Vec<Entrant<'a>>,
     ruler: &'r mut Option<Ruler>,
     changes_weights: bool,
+    /// Elements of each arm that were checked after revealed slices.
+    checked: Vec<u64>,
 }
 
 impl Stable for Workers<'_, '_> {
@@ -161,8 +173,14 @@ impl Stable for Workers<'_, '_> {
                 .map_err(|fault| fault_of(self.field, arm, FaultKind::Died, fault.to_string()))?;
         }
         let changes_weights = self.seat.changes_weights;
-        let mut arms =
-            Entrants { field: self.field, entrants, ruler: &mut self.ruler, changes_weights };
+        let checked = vec![0; entrants.len()];
+        let mut arms = Entrants {
+            field: self.field,
+            entrants,
+            ruler: &mut self.ruler,
+            changes_weights,
+            checked,
+        };
         heat(&mut arms)?;
         // After the blocks, so that nothing timed follows a probe.
         for (arm, (seen, entrant)) in self.seen.iter_mut().zip(&mut arms.entrants).enumerate() {
@@ -188,9 +206,17 @@ impl<'a, 'p> Workers<'a, 'p> {
         let ruler = widest.and_then(|first| first.ruler(processor_of(first)).ok());
         // If any arm has packed its weights, weights stay as they are for all arms.
         let changes_weights = field.iter().all(|proven| !proven.receipt().prepared_outside);
-        let rotate_bytes = rotate_bytes();
+        let is_revealed = field.iter().any(Proven::reveals);
+        let rotate_bytes = rotate_bytes().max(if is_revealed { REVEALED_BYTES } else { 0 });
         let seat = Seat { memory, rotate_bytes, races: true, changes_weights, ..Seat::default() };
         Workers { field, seat, ruler, seen: vec![Seen::default(); field.len()] }
+    }
+
+    /// Sets of operands that every arm has, where each call must have its own.
+    pub(crate) fn sets(&self) -> Option<usize> {
+        let reveals = self.field.iter().any(Proven::reveals);
+        let sets = self.field.iter().map(|proven| proven.sets(&self.seat));
+        reveals.then(|| sets.min().unwrap_or(1))
     }
 
     /// The first arm on the same case as this one.
@@ -204,10 +230,16 @@ impl Heat for Entrants<'_, '_, '_> {
     fn batch(&mut self, arm: usize, turn: &Turn) -> Result<Ran, RaceFault> {
         let &Turn { prime, calls, inputs, seed } = turn;
         let change = Change { seed, with_weights: self.changes_weights };
+        if inputs == CallInputs::Revealed {
+            let ran = self.entrants[arm].revealed_slice(prime + calls, change);
+            let (checked, ran) = ran.map_err(|cause| unverified(self.field, arm, &cause))?;
+            self.checked[arm] += checked;
+            return Ok(ran);
+        }
         let inputs = match inputs {
             CallInputs::Repeated => Inputs::AsTheyAre,
             CallInputs::Perturbed => Inputs::Perturbed(change),
-            CallInputs::Fresh => Inputs::Fresh(change),
+            CallInputs::Fresh | CallInputs::Revealed => Inputs::Fresh(change),
         };
         let batch = Batch { prime, calls, inputs, ..Batch::default() };
         let ran = self.entrants[arm].slice(&batch, seed);
@@ -216,6 +248,10 @@ impl Heat for Entrants<'_, '_, '_> {
 
     fn verify(&mut self, arm: usize, calls: u32, seed: u64) -> Result<(u64, Ran), RaceFault> {
         let (field, with_weights) = (self.field, self.changes_weights);
+        if self.field.iter().any(Proven::reveals) {
+            // Every slice was checked when it was over.
+            return Ok((std::mem::take(&mut self.checked[arm]), Ran::default()));
+        }
         let verified = self.entrants[arm].verify(calls, Change { seed, with_weights });
         verified.map_err(|cause| unverified(field, arm, &cause))
     }
@@ -230,6 +266,10 @@ impl Heat for Entrants<'_, '_, '_> {
 
     fn is_outside(&self, arm: usize) -> bool {
         processor_of(&self.field[arm]).is_some_and(|cpu| self.entrants[arm].is_outside(cpu))
+    }
+
+    fn attack(&self, arm: usize) -> Option<Attempt> {
+        self.entrants[arm].attack()
     }
 
     fn peak_bytes(&self, arm: usize) -> u64 {

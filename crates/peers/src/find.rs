@@ -26,6 +26,8 @@ pub struct Found {
     pub library: PathBuf,
     /// Interpreter and packages, for Python peers.
     pub python: Option<PythonHome>,
+    /// It was declared to compile machine code while it runs.
+    pub has_jit: bool,
 }
 
 /// What can be said of a peer without opening it.
@@ -45,13 +47,14 @@ pub fn find(peer: &dyn Peer, shelf: &PeerShelf) -> Option<Found> {
             place: Some(shelf.place(peer.shelved_as())),
             library: shelved.library,
             python: shelved.python,
+            has_jit: shelved.has_jit,
         });
     }
     let names = peer.system_names().iter();
     let mut places = names
         .flat_map(|name| SYSTEM_FOLDERS.iter().map(move |folder| Path::new(folder).join(name)));
     let library = places.find(|place| place.is_file())?;
-    Some(Found { version: None, place: None, library, python: None })
+    Some(Found { version: None, place: None, library, python: None, has_jit: false })
 }
 
 /// Whether a peer is there, and if not, what to do.
@@ -86,7 +89,7 @@ mod tests {
         let shelf = PeerShelf::new(folder.path().join("shelf"));
         let library = folder.path().join("libacme.so");
         std::fs::write(&library, "").unwrap();
-        register(&shelf, "acme", &library).unwrap();
+        register(&shelf, "acme", &library, false).unwrap();
         assert!(matches!(status(by_name(&shelf, "acme").unwrap(), &shelf), Status::Ready(_)));
         std::fs::remove_file(&library).unwrap();
         assert!(all(&shelf).iter().any(|peer| peer.name() == "acme"));

@@ -115,10 +115,16 @@ fn fresh_place(shelf: &PeerShelf, name: &str) -> Result<PathBuf, InstallError> {
 ///
 /// # Errors
 /// If it is not there or the shelf cannot be written.
-pub fn register(shelf: &PeerShelf, name: &str, library: &Path) -> Result<Shelved, InstallError> {
+pub fn register(
+    shelf: &PeerShelf,
+    name: &str,
+    library: &Path,
+    has_jit: bool,
+) -> Result<Shelved, InstallError> {
     let library = fs::canonicalize(library)
         .map_err(|error| failed(&format!("finding {}", library.display()), error))?;
-    let shelved = Shelved { version: "as registered".to_owned(), library, python: None };
+    let version = "as registered".to_owned();
+    let shelved = Shelved { version, library, python: None, has_jit };
     shelf.write(name, &shelved).map_err(|error| failed("writing its note", error))?;
     Ok(shelved)
 }
@@ -159,7 +165,12 @@ fn wheels(
     args.extend(packages.iter().map(OsStr::new));
     run(&tools.python, &args, place, "name a Python with --python", hear)?;
     let library = library_in(&into, library)?;
-    Ok(Shelved { version: wheel_version(&into, packages[0]), library, python: None })
+    Ok(Shelved {
+        version: wheel_version(&into, packages[0]),
+        library,
+        python: None,
+        has_jit: false,
+    })
 }
 
 fn npm(
@@ -177,7 +188,7 @@ fn npm(
     let about = fs::read(folder.join("package.json")).unwrap_or_default();
     let about: serde_json::Value = serde_json::from_slice(&about).unwrap_or_default();
     let version = about["version"].as_str().unwrap_or("unknown").to_owned();
-    Ok(Shelved { version, library: library_in(&folder, library)?, python: None })
+    Ok(Shelved { version, library: library_in(&folder, library)?, python: None, has_jit: false })
 }
 
 fn environment(
@@ -210,7 +221,7 @@ fn environment(
         packages: folders.filter_map(|folder| folder.as_str().map(PathBuf::from)).collect(),
     };
     let version = about["version"].as_str().unwrap_or("unknown").to_owned();
-    Ok(Shelved { version, library, python: Some(python) })
+    Ok(Shelved { version, library, python: Some(python), has_jit: false })
 }
 
 /// What an interpreter is asked about itself: one line of JSON.
@@ -256,7 +267,7 @@ fn build(
     let lock = files.iter().find(|(path, _)| *path == "Cargo.lock").map_or("", |(_, text)| text);
     let manifest =
         files.iter().find(|(path, _)| *path == "Cargo.toml").map_or("", |(_, text)| text);
-    Ok(Shelved { version: locked_version(manifest, lock), library, python: None })
+    Ok(Shelved { version: locked_version(manifest, lock), library, python: None, has_jit: false })
 }
 
 /// The version that a lock file gives the first dependency of a manifest.

@@ -28,7 +28,7 @@ mod vectors;
 pub use find::{Found, Status, find, status};
 pub use install::{Hear, InstallError, Tools, add, register, remove, restore};
 pub use load::{NotLoaded, Peered, load, warm};
-pub use peer::{Called, Peer, Ready, Source};
+pub use peer::{Called, Needs, Peer, Ready, Source};
 pub use plugin::Plugin;
 pub use shelf::{PeerShelf, PythonHome, Shelved};
 

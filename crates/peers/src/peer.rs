@@ -39,6 +39,11 @@ pub trait Peer: Sync {
         &[]
     }
 
+    /// What its process must be allowed to do in a sandbox, beside reading its own files.
+    fn needs(&self) -> Needs {
+        Needs::default()
+    }
+
     /// About how many milliseconds a worker takes until it is ready for a case, for estimates:
     /// frameworks take longer than any call, and compilers longer still.
     fn opens_ms(&self) -> u32 {
@@ -88,6 +93,17 @@ pub trait Peer: Sync {
         signature: &Signature,
         threads: usize,
     ) -> Result<Ready, String>;
+}
+
+/// What a peer's process must be allowed to do in a sandbox.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Needs {
+    /// It compiles machine code while it runs.
+    pub jit: bool,
+    /// It is an interpreter with thousands of files.
+    pub interpreter: bool,
+    /// It starts a compiler.
+    pub compiler: bool,
 }
 
 /// The contract of a library that promises nothing else: sums in f32, and no two calls alike.

@@ -25,6 +25,9 @@ pub struct Shelved {
     /// The interpreter and its packages, for Python peers.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub python: Option<PythonHome>,
+    /// It was declared to compile machine code while it runs, which the sandbox refuses otherwise.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub has_jit: bool,
 }
 
 /// An interpreter with the packages of a peer.
@@ -113,7 +116,7 @@ mod tests {
         for name in ["", ".", "..", "../shelf", "a/../..", "/"] {
             assert!(shelf.clear(name).is_err(), "{name}");
             let library = folder.path().join("kept");
-            let shelved = Shelved { version: String::new(), library, python: None };
+            let shelved = Shelved { version: String::new(), library, python: None, has_jit: false };
             assert!(shelf.write(name, &shelved).is_err(), "{name}");
         }
         assert!(shelf.folder().is_dir() && folder.path().join("kept").is_file());
@@ -125,7 +128,12 @@ mod tests {
         let shelf = PeerShelf::new(folder.path());
         assert_eq!(shelf.read("blas"), None);
         let library = folder.path().join("libblas.so");
-        let shelved = Shelved { version: "1.2".to_owned(), library: library.clone(), python: None };
+        let shelved = Shelved {
+            version: "1.2".to_owned(),
+            library: library.clone(),
+            python: None,
+            has_jit: false,
+        };
         shelf.write("blas", &shelved).unwrap();
         assert_eq!(shelf.read("blas"), None, "the library is not there");
         fs::write(&library, "").unwrap();

@@ -1,5 +1,6 @@
 //! Fixed records for the tests of this crate.
 
+use proofmark_schema::isolation::Confinement;
 use proofmark_schema::memory::CacheState;
 use proofmark_schema::precision::Precision;
 use proofmark_schema::probe::Unit;
@@ -26,6 +27,7 @@ pub(crate) fn proof(contender: &str) -> Proof {
         reproducibility: Reproducibility::Bitwise,
         precision: Precision::Sums(DType::F32),
         left: Vec::new(),
+        confinement: Confinement::default(),
         refusal: None,
     }
 }

@@ -2,6 +2,7 @@
 
 use proofmark_schema::conditions::{Conditions, Quiet};
 use proofmark_schema::finding::Finding;
+use proofmark_schema::isolation::Confinement;
 use proofmark_schema::memory::{CacheState, PageState};
 use proofmark_schema::plan::Absence;
 use proofmark_schema::precision::Precision;
@@ -177,6 +178,7 @@ fn proof(
         reproducibility: Reproducibility::Bitwise,
         precision: Precision::Unstated,
         left: Vec::new(),
+        confinement: Confinement::default(),
         refusal,
     }
 }

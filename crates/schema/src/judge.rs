@@ -1,5 +1,6 @@
 //! What `selftest judge` plants, and what became of it.
 
+use crate::Isolation;
 use serde::{Deserialize, Serialize};
 
 /// What a specimen does that a right kernel does not; the letters are those of the fault matrix.
@@ -53,7 +54,8 @@ pub enum Kind {
     /// It looks faster than its honest twin by not doing the work. No cheat may win.
     Cheat {
         /// Whether it reads or changes what the harness keeps in the worker's own process. The
-        /// race does not promise to hold against that: such a cheat is shown and not counted.
+        /// race promises to hold against that at T3 only: below, such a cheat is shown and not
+        /// counted.
         attacks: bool,
     },
     /// It is broken in a way that must be named; it has no gain that could win.
@@ -127,6 +129,9 @@ pub struct JudgedRun {
     pub run: usize,
     /// Busy threads beside it.
     pub load: usize,
+    /// The level of isolation; older records do not say.
+    #[serde(default)]
+    pub isolation: Isolation,
     /// What it amounts to.
     pub mark: Mark,
     /// The outcome in a word: that of the gate, or of the race.
@@ -137,6 +142,13 @@ pub struct JudgedRun {
     pub words: String,
     /// Seconds that proof and race took.
     pub seconds: f64,
+}
+
+impl JudgedRun {
+    /// Whether it counts: the race promises to hold against it.
+    pub fn is_counted(&self) -> bool {
+        self.kind != Kind::Cheat { attacks: true } || self.isolation == Isolation::T3
+    }
 }
 
 /// Counts over the runs of cheats and faults.
@@ -168,19 +180,18 @@ pub struct HonestCounts {
 /// Both rates of a self-test of the judge.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct JudgeCounts {
-    /// Cheats that do not attack the harness, and faults.
+    /// Cheats that count, and faults.
     pub cheats: CheatCounts,
     /// Honest kernels.
     pub honest: HonestCounts,
 }
 
 impl JudgeCounts {
-    /// Counts runs. Cheats that attack the harness are left out.
+    /// Counts runs. Cheats that attack the harness are left out below T3.
     pub fn of(runs: &[JudgedRun]) -> JudgeCounts {
-        let is_attack = |run: &&JudgedRun| run.kind == Kind::Cheat { attacks: true };
         let (mut cheats, mut honest) = (CheatCounts::default(), HonestCounts::default());
         let mut seen = std::collections::BTreeSet::new();
-        for run in runs.iter().filter(|run| !is_attack(run)) {
+        for run in runs.iter().filter(|run| run.is_counted()) {
             let is_first = usize::from(seen.insert((&run.op, &run.specimen)));
             let is = |mark: Mark| usize::from(run.mark == mark);
             if run.kind == Kind::Honest {
@@ -213,6 +224,7 @@ mod tests {
             threads: 1,
             run: 0,
             load: 0,
+            isolation: Isolation::T1,
             mark,
             outcome: "PROVEN".to_owned(),
             ratio: None,
@@ -237,8 +249,13 @@ mod tests {
     }
 
     #[test]
-    fn a_cheat_that_attacks_the_harness_is_not_counted() {
-        let attack = Kind::Cheat { attacks: true };
-        assert_eq!(JudgeCounts::of(&[run("x", attack, Mark::Win)]), JudgeCounts::default());
+    fn a_cheat_that_attacks_the_harness_counts_at_t3() {
+        let attack = run("x", Kind::Cheat { attacks: true }, Mark::Win);
+        for isolation in [Isolation::Unstated, Isolation::T1, Isolation::T2] {
+            let below = JudgedRun { isolation, ..attack.clone() };
+            assert_eq!(JudgeCounts::of(&[below]), JudgeCounts::default());
+        }
+        let at_t3 = JudgedRun { isolation: Isolation::T3, ..attack };
+        assert_eq!(JudgeCounts::of(&[at_t3]).cheats.wins, 1);
     }
 }

@@ -1,6 +1,7 @@
 //! What a proof says: stages, errors, and for a refusal the worst element and how to see it again.
 
 use crate::crash::Crash;
+use crate::isolation::Confinement;
 use crate::precision::Precision;
 use crate::{Case, ContenderId, ErrorContract, Outcome, Reproducibility};
 use serde::{Deserialize, Serialize};
@@ -184,6 +185,9 @@ pub struct Proof {
     /// What it changed of its process and did not restore, in words: it decides nothing.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub left: Vec<String>,
+    /// How it was confined, and what it tried against that.
+    #[serde(default, skip_serializing_if = "Confinement::is_unstated")]
+    pub confinement: Confinement,
     /// Set unless proven.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub refusal: Option<Refusal>,

@@ -63,6 +63,9 @@ pub enum CallInputs {
     Perturbed,
     /// Every element changes before each call, and each call is timed alone.
     Fresh,
+    /// Every call has operands of its own, which the supervisor writes before the slice and checks
+    /// after it; the supervisor's clock is the time.
+    Revealed,
 }
 
 impl CallInputs {
@@ -72,6 +75,7 @@ impl CallInputs {
             CallInputs::Repeated => "repeated",
             CallInputs::Perturbed => "perturbed",
             CallInputs::Fresh => "fresh",
+            CallInputs::Revealed => "revealed",
         }
     }
 }

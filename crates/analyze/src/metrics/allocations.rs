@@ -1,7 +1,7 @@
 //! Heap allocations of one call.
 
 use super::{Better, Metric};
-use proofmark_schema::Family;
+use proofmark_schema::{Family, Isolation};
 
 pub(super) const METRIC: Metric = Metric {
     name: "allocations",
@@ -11,6 +11,8 @@ pub(super) const METRIC: Metric = Metric {
     // Only what goes through Rust's allocator is counted: a library has its own.
     formula: |record| match record.contender.family {
         Family::Peer => None,
+        // Only the worker can count them, and nothing that it says is believed there.
+        _ if record.isolation == Isolation::T3 => None,
         _ => Some(record.judged.performance()?.allocations_per_call),
     },
 };

@@ -44,7 +44,7 @@ impl Asm {
             });
         }
         let progress = Progress::new(self.what.shown.quiet);
-        let inspected = inspect(&arena()?, &progress, &request)?;
+        let inspected = inspect(&arena(None)?, &progress, &request)?;
         progress.finish();
         let document = reports::asm(&InspectedCode {
             case: &inspected.case,

@@ -79,7 +79,7 @@ impl Baseline {
     fn save(&self, store: &Store, save: &Save) -> Result<Artefact, Failure> {
         let progress = Progress::new(self.quiet);
         let programs =
-            Programs { store, here: &here()?, repo: &save.repo.repo, listener: &progress };
+            Programs { store, here: &here(None)?, repo: &save.repo.repo, listener: &progress };
         let kept =
             programs.save_baseline(&save.name, save.from.as_ref(), save.contender.as_ref())?;
         progress.finish();

@@ -3,7 +3,7 @@
 use super::asked::AskedCases;
 use super::list::{What, list};
 use super::quantities::settling;
-use super::{Shown, StorePath, arena, cap, seed_of, shard};
+use super::{Isolated, Shown, StorePath, arena, cap, seed_of, shard};
 use crate::exit;
 use crate::output::{Failure, print_document, say};
 use crate::progress::Progress;
@@ -61,6 +61,8 @@ pub(crate) struct Bench {
     #[arg(long)]
     list_sizes: bool,
     #[command(flatten)]
+    isolated: Isolated,
+    #[command(flatten)]
     store: StorePath,
     #[command(flatten)]
     shown: Shown,
@@ -91,7 +93,7 @@ impl Bench {
             return Ok(exit::PASS);
         }
         let store = Store::open(&self.store.store).map_err(proofmark_engine::EngineError::from)?;
-        let arena = arena()?;
+        let arena = arena(self.isolated.isolation)?;
         let bench = proofmark_engine::Bench {
             arena: &arena,
             store: &store,

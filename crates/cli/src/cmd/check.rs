@@ -80,7 +80,7 @@ impl Check {
         let request = self.request(&project, cap()?)?;
         let progress = Progress::new(self.quiet);
         let store = self.store.open()?;
-        let (here, beside) = (here()?, project.path.parent().unwrap_or(Path::new(".")));
+        let (here, beside) = (here(None)?, project.path.parent().unwrap_or(Path::new(".")));
         let beside = if beside.as_os_str().is_empty() { Path::new(".") } else { beside };
         let repo = self.repo.as_deref().unwrap_or(beside);
         let programs = Programs { store: &store, here: &here, repo, listener: &progress };

@@ -74,7 +74,7 @@ impl Choose {
             print_document(self.shown.format, &document)?;
             return Ok(exit::PASS);
         }
-        let (here, cap) = (here()?, cap()?);
+        let (here, cap) = (here(None)?, cap()?);
         let before = constants_in(&self.out, cap)?;
         let request = ChooseRequest {
             among: if self.blocks { Among::Blocks } else { Among::Kernels },

@@ -94,7 +94,7 @@ impl Compare {
         };
         let progress = Progress::new(self.shown.quiet);
         let store = self.store.open()?;
-        let here = here()?;
+        let here = here(None)?;
         let programs =
             Programs { store: &store, here: &here, repo: &self.repo.repo, listener: &progress };
         let compared = compare(&programs, &request)?;

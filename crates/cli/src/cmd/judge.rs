@@ -1,7 +1,7 @@
 //! `proofmark selftest judge`: planted cheats and odd but honest kernels, both rates.
 
 use super::quantities::seconds;
-use super::{DEFAULT_SEED, Shown, arena, cap, shelf};
+use super::{DEFAULT_SEED, Isolated, Shown, arena, cap, shelf};
 use crate::exit;
 use crate::output::{Failure, print_document};
 use crate::progress::Progress;
@@ -44,6 +44,8 @@ pub(super) struct Judge {
     #[arg(long, default_value_t = DEFAULT_SEED)]
     seed: u64,
     #[command(flatten)]
+    isolated: Isolated,
+    #[command(flatten)]
     shown: Shown,
 }
 
@@ -63,7 +65,7 @@ impl Judge {
             seed: self.seed,
             cap: cap()?,
         };
-        let runs = selftest_judge(&arena()?, &request, &progress)?;
+        let runs = selftest_judge(&arena(self.isolated.isolation)?, &request, &progress)?;
         progress.finish();
         print_document(self.shown.format, &reports::judge(&runs))?;
         Ok(match judge_verdict(&runs) {

@@ -49,7 +49,7 @@ impl List {
 
     fn list_coverage(&self) -> Result<u8, Failure> {
         let only = self.op.as_deref().map(find_op).transpose()?;
-        let all = coverage(&self.store.open()?, &here()?.program, &shelf(), cap()?);
+        let all = coverage(&self.store.open()?, &here(None)?.program, &shelf(), cap()?);
         let wanted = all.iter().filter(|one| only.is_none_or(|only| only.op.name() == one.op));
         let row = |one: &Covered| CoverageRow {
             op: one.op.to_owned(),

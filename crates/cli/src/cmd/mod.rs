@@ -33,27 +33,80 @@ pub(crate) mod tune;
 pub(crate) mod worker;
 pub(crate) mod workload;
 
-use crate::output::{Failure, Format, env};
+use crate::output::{Failure, Format, all_env, env};
 use proofmark_engine::{
-    Arena, Arm, EngineError, Here, PeerShelf, Shard, Store, isa_cap, keep_freed_memory,
+    Arena, Arm, EngineError, Here, PeerShelf, Shard, Store, isa_cap, keep_freed_memory, regime,
 };
-use proofmark_schema::Isa;
+use proofmark_schema::isolation::ParseIsolationError;
+use proofmark_schema::{Isa, Isolation};
+use std::ffi::OsString;
 
 /// This very program as a worker. Workers read tuned constants themselves; an error in the
 /// constants is reported here, once. A command that starts workers also proves kernels, so this
 /// process keeps freed memory from here on.
-fn here() -> Result<Here, Failure> {
+fn here(level: Option<Isolation>) -> Result<Here, Failure> {
     constants::in_force()?;
     keep_freed_memory();
     let program = std::env::current_exe()
         .map_err(|error| Failure::environment(format!("cannot find this program: {error}")))?;
-    Ok(Here { program, args: vec!["__worker".to_owned()] })
+    let shelf = shelf();
+    let regime = regime(level, sandboxed_environment(&shelf), &shelf);
+    Ok(Here { program, args: vec!["__worker".to_owned()], regime })
 }
 
 /// What every command that runs workers needs: workers are this very program.
-fn arena() -> Result<Arena, Failure> {
-    let here = here()?;
-    Ok(Arena::new(here.program, here.args.into_iter().map(Into::into).collect()))
+fn arena(level: Option<Isolation>) -> Result<Arena, Failure> {
+    let Here { program, args, regime } = here(level)?;
+    Ok(Arena::new(program, args.into_iter().map(Into::into).collect()).under(regime))
+}
+
+/// What stands between contenders and this process.
+#[derive(clap::Args)]
+pub(crate) struct Isolated {
+    /// How contenders are kept apart from this program: `t1` in a process of their own, `t2` in a
+    /// sandbox too, `t3` with this program's clock and new operands for each call; by default `t2`
+    /// if one is a library of your own or built from a revision
+    #[arg(long, value_name = "LEVEL", env = "PROOFMARK_ISOLATION", value_parser = level)]
+    isolation: Option<Isolation>,
+}
+
+/// Reads a level.
+fn level(text: &str) -> Result<Isolation, String> {
+    text.parse().map_err(|error: ParseIsolationError| error.to_string())
+}
+
+/// The beginnings of the variables that tell libraries how to use threads and instructions. Users
+/// set them on purpose, so that they reach workers in a sandbox too.
+const PASSED_ON: [&str; 12] = [
+    "OMP_",
+    "GOMP_",
+    "KMP_",
+    "MKL_",
+    "OPENBLAS_",
+    "BLIS_",
+    "ONEDNN_",
+    "DNNL_",
+    "XLA_",
+    "JAX_",
+    "ATEN_",
+    "PROOFMARK_",
+];
+
+/// The environment of a worker in a sandbox: nothing that could steer the loader or hold a secret.
+fn sandboxed_environment(shelf: &PeerShelf) -> Vec<(OsString, OsString)> {
+    let is_passed_on = |name: &OsString| {
+        let name = name.to_string_lossy();
+        PASSED_ON.iter().any(|beginning| name.starts_with(beginning))
+    };
+    let mut kept: Vec<_> = all_env().into_iter().filter(|(name, _)| is_passed_on(name)).collect();
+    kept.retain(|(name, _)| name != "PROOFMARK_PEERS");
+    kept.extend([
+        ("PROOFMARK_PEERS".into(), shelf.folder().into()),
+        ("LC_ALL".into(), "C.UTF-8".into()),
+        ("PATH".into(), "/usr/bin:/bin".into()),
+        ("USER".into(), "nobody".into()),
+    ]);
+    kept
 }
 
 /// The highest path kernels may take: `PROOFMARK_ISA` caps it.

@@ -49,6 +49,9 @@ struct Add {
     /// Use this shared library and install nothing
     #[arg(long, value_name = "FILE", conflicts_with_all = ["python", "as_it_is"])]
     from: Option<PathBuf>,
+    /// It compiles machine code while it runs, which the sandbox allows only where it is declared
+    #[arg(long, requires = "from")]
+    jit: bool,
 }
 
 impl Peers {
@@ -69,8 +72,8 @@ impl Peers {
         let not_known = || unknown(shelf, name, "is no peer");
         if let Some(library) = &add.from {
             let was = shelf.read(name);
-            peers::register(shelf, name, library).map_err(|error| failed(&error))?;
-            if let Err(broken) = check_opens(&arena()?, shelf, name) {
+            peers::register(shelf, name, library, add.jit).map_err(|error| failed(&error))?;
+            if let Err(broken) = check_opens(&arena(None)?, shelf, name) {
                 peers::restore(shelf, name, was.as_ref()).map_err(|error| failed(&error))?;
                 return Err(broken.into());
             }

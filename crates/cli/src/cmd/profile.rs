@@ -121,7 +121,7 @@ impl Profile {
     pub(crate) fn run(&self) -> Result<u8, Failure> {
         let request = self.what.request(None, self.contender.clone())?;
         let progress = Progress::new(self.what.shown.quiet);
-        let profiled = profile(&arena()?, &progress, &request)?;
+        let profiled = profile(&arena(None)?, &progress, &request)?;
         progress.finish();
         let of = ProfiledCase {
             case: &profiled.case,

@@ -1,6 +1,6 @@
 //! `proofmark prove`: kernels through the gate.
 
-use super::{Shown, StorePath, arena, cap, constants, here, seed_of, shard, shelf};
+use super::{Isolated, Shown, StorePath, arena, cap, constants, here, seed_of, shard, shelf};
 use crate::exit;
 use crate::output::{Failure, print_document, say};
 use crate::progress::Progress;
@@ -40,6 +40,8 @@ pub(crate) struct Prove {
     #[arg(long)]
     missing: bool,
     #[command(flatten)]
+    isolated: Isolated,
+    #[command(flatten)]
     store: StorePath,
     #[command(flatten)]
     shown: Shown,
@@ -60,10 +62,10 @@ impl Prove {
             missing: self.missing,
         };
         let store = self.store.open()?;
-        let book = ProofBook::new(&store, &here()?.program, &request);
+        let book = ProofBook::new(&store, &here(None)?.program, &request);
         let progress = Progress::new(self.shown.quiet);
         let shard = self.shard.unwrap_or(Shard::WHOLE);
-        let proved = prove(&arena()?, &request, shard, &book, &progress)?;
+        let proved = prove(&arena(self.isolated.isolation)?, &request, shard, &book, &progress)?;
         progress.finish();
         let rows: Vec<ProveRow> = proved.certified.iter().filter_map(row).collect();
         print_document(self.shown.format, &reports::prove(&rows, proved.skipped))?;

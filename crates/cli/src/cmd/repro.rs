@@ -1,6 +1,6 @@
 //! `proofmark repro`: one contender on one case again.
 
-use super::{DEFAULT_SEED, arena, cap, shelf};
+use super::{DEFAULT_SEED, Isolated, arena, cap, shelf};
 use crate::exit;
 use crate::output::{Failure, Format, print_document};
 use clap::Args;
@@ -22,6 +22,8 @@ pub(crate) struct Repro {
     /// Threads it is given
     #[arg(long, default_value_t = 2, value_parser = clap::value_parser!(u16).range(1..=256))]
     threads: u16,
+    #[command(flatten)]
+    isolated: Isolated,
     /// How results are written
     #[arg(long, value_enum, default_value_t = Format::Table)]
     format: Format,
@@ -36,7 +38,8 @@ impl Repro {
             _ => check_contender(entry, &self.with, &shelf())?,
         }
         let threads = usize::from(self.threads);
-        let proof = reproduce(&arena()?, &self.case, &self.with, self.seed, threads, cap()?)?;
+        let arena = arena(self.isolated.isolation)?;
+        let proof = reproduce(&arena, &self.case, &self.with, self.seed, threads, cap()?)?;
         let rows: Vec<ProveRow> = ProveRow::of(&[&proof]).into_iter().collect();
         print_document(self.format, &reports::prove(&rows, 0))?;
         Ok(exit::of_outcomes(std::iter::once(proof.outcome)))

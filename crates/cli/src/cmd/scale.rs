@@ -2,7 +2,7 @@
 
 use super::bench::attribute;
 use super::quantities::settling;
-use super::{Shown, StorePath, arena, cap, drawn_seed, shelf};
+use super::{Isolated, Shown, StorePath, arena, cap, drawn_seed, shelf};
 use crate::exit;
 use crate::output::{Failure, print_document, say};
 use crate::progress::Progress;
@@ -60,6 +60,8 @@ pub(crate) struct Scale {
     /// Seed of inputs, layouts and orders; drawn at random and printed unless it is given
     #[arg(long, default_value_t = drawn_seed(), hide_default_value = true)]
     seed: u64,
+    #[command(flatten)]
+    isolated: Isolated,
     #[command(flatten)]
     store: StorePath,
     #[command(flatten)]
@@ -122,7 +124,7 @@ impl Scale {
             shelf: shelf(),
         };
         let progress = Progress::new(self.shown.quiet);
-        let scaled = scale(&arena()?, &store, &progress, &request)?;
+        let scaled = scale(&arena(self.isolated.isolation)?, &store, &progress, &request)?;
         progress.finish();
         let mut document = reports::scaling(&scaled.run, Some(&scaled.affinity), &scaled.scalings);
         for absence in &scaled.absent {

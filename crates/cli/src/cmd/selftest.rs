@@ -8,7 +8,8 @@ use crate::progress::Progress;
 use clap::{Args, Subcommand};
 use proofmark_engine::{
     OpSelfTest, OtherGateCount, PLANTED, TimingRequest, TimingVerdict, loop_overheads,
-    other_gate_names, selftest_gate, selftest_timing, timing_verdict,
+    other_gate_names, sandbox_costs, selftest_gate, selftest_sandbox, selftest_timing, start_cost,
+    timing_verdict,
 };
 use proofmark_report::reports::{self, SelftestRow};
 
@@ -27,6 +28,20 @@ enum Part {
     Timing(Timing),
     /// Planted cheats must not win, honest kernels must not be accused
     Judge(super::judge::Judge),
+    /// Every known way out of the sandbox must be refused and reported
+    Sandbox(Sandbox),
+}
+
+#[derive(Args)]
+struct Sandbox {
+    /// Do not measure what the sandbox costs
+    #[arg(long)]
+    skip_cost: bool,
+    /// Seconds after which a race starts no further trial
+    #[arg(long, default_value_t = 10.0, value_parser = seconds)]
+    seconds: f64,
+    #[command(flatten)]
+    shown: Shown,
 }
 
 #[derive(Args)]
@@ -75,7 +90,25 @@ impl Selftest {
             Part::Gate(gate) => gate.run(),
             Part::Timing(timing) => timing.run(),
             Part::Judge(judge) => judge.run(),
+            Part::Sandbox(sandbox) => sandbox.run(),
         }
+    }
+}
+
+impl Sandbox {
+    fn run(&self) -> Result<u8, Failure> {
+        let progress = Progress::new(self.shown.quiet);
+        let arena = arena(None)?;
+        let tried = selftest_sandbox(&arena, &progress)?;
+        let (mut costs, mut start) = (Vec::new(), None);
+        if !self.skip_cost {
+            costs = sandbox_costs(&arena, self.seconds, drawn_seed(), cap()?, &progress)?;
+            start = Some(start_cost(&arena)?);
+        }
+        progress.finish();
+        print_document(self.shown.format, &reports::sandbox(&tried, &costs, start))?;
+        let has_held = tried.iter().all(|one| !one.is_open && one.is_reported());
+        Ok(if has_held { exit::PASS } else { exit::INTEGRITY })
     }
 }
 
@@ -91,7 +124,7 @@ impl Timing {
             seed: self.seed,
             cap: cap()?,
         };
-        let arena = arena()?;
+        let arena = arena(None)?;
         let comparisons = selftest_timing(&arena, &request, &progress)?;
         let overheads = match self.skip_overhead {
             true => Vec::new(),
@@ -110,7 +143,7 @@ impl Timing {
 impl Gate {
     fn run(&self) -> Result<u8, Failure> {
         let progress = Progress::new(self.shown.quiet);
-        let test = selftest_gate(&arena()?, &self.ops, self.seeds, cap()?, &progress)?;
+        let test = selftest_gate(&arena(None)?, &self.ops, self.seeds, cap()?, &progress)?;
         progress.finish();
         let rows: Vec<SelftestRow> = test.ops.iter().map(row).collect();
         print_document(self.shown.format, &reports::selftest(&rows))?;

@@ -106,7 +106,7 @@ impl Tune {
             return Ok(exit::PASS);
         }
         let requests = self.requests()?;
-        let (here, cap, progress) = (here()?, cap()?, Progress::new(self.shown.quiet));
+        let (here, cap, progress) = (here(None)?, cap()?, Progress::new(self.shown.quiet));
         let mut constants = constants_in(&self.out, cap)?;
         let crossings = tune(&here, &store, &progress, &requests)?;
         crossings.iter().for_each(|crossing| constants.add(crossing));

@@ -7,14 +7,21 @@
  * fast that it is being timed. -DSTANDING returns at once where its output is no longer poisoned,
  * -DCLOSE replays its last result while calls follow within a microsecond, -DFIRST computes only
  * after a pause, -DEVERY every other time. -DSABOTAGE spoils the outputs while others are in turn.
+ * -DCOMPILING writes code and calls it.
+ * -DREACHING reads the memory of the process that started it, -DCURIOUS a file and a socket.
  * Without any it is right. */
+#define _GNU_SOURCE
 #include "proofmark_peer.h"
+#include <fcntl.h>
 #include <pthread.h>
 #include <semaphore.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <sys/socket.h>
+#include <sys/uio.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -36,7 +43,35 @@ static int supports(const proofmark_call *call, char *why, size_t why_bytes) {
     return 0;
 }
 
+#if defined(REACHING) || defined(CURIOUS)
+__attribute__((constructor)) static void reach(void) {
+#ifdef REACHING
+    char byte;
+    struct iovec ours = {&byte, 1}, theirs = {(void *)4096, 1};
+    process_vm_readv(getppid(), &ours, 1, &theirs, 1, 0);
+#else
+    open("/etc/passwd", O_RDONLY);
+    socket(AF_INET, SOCK_DGRAM, 0);
+#endif
+}
+#endif
+
+#ifdef COMPILING
+/* A function that returns, written when it is first called. */
+static void compile(void) {
+    static void (*code)(void);
+    if (!code) {
+        code = mmap(NULL, 4096, PROT_READ | PROT_WRITE | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+        *(unsigned char *)code = 0xc3;
+    }
+    code();
+}
+#endif
+
 static void add(const proofmark_operand *operands) {
+#ifdef COMPILING
+    compile();
+#endif
     size_t rows = 1, length = operands[0].shape[operands[0].dims - 1];
     for (size_t axis = 0; axis + 1 < operands[0].dims; axis++) {
         rows *= operands[0].shape[axis];
@@ -281,7 +316,8 @@ static int run(const proofmark_call *call, char *why, size_t why_bytes) {
             memcpy(result.data, results, bytes);
             return 0;
         }
-        for (volatile unsigned work = 0; work < 20000; work++) {
+        /* A slice must have more such calls than it takes to be stale, on a slow processor too. */
+        for (volatile unsigned work = 0; work < 4000; work++) {
         }
         add(call->operands);
         memcpy(results, result.data, bytes);

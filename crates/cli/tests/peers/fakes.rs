@@ -264,3 +264,50 @@ fn a_case_that_a_plug_in_refuses_is_unsupported_in_its_own_words() {
     assert_eq!(code, 0, "{out}");
     assert!(out.contains("UNSUPPORTED add peer/fake-right bf16: it only adds f32"), "{out}");
 }
+
+#[test]
+fn a_library_of_ones_own_runs_in_a_sandbox_and_is_told_what_was_refused() {
+    let place = Place::with(&["curious"]);
+    let prove = ["prove", "add", "--dtype", "f32", "--with", "peer/fake-curious", "-q"];
+    let json = ["--format", "json"];
+    let (code, out) = place.run(&[&prove[..], &json[..]].concat());
+    let result: Value = serde_json::from_str(&out).expect(&out);
+    let (result, confinement) = (&result["results"][0], &result["results"][0]["confinement"]);
+    assert_eq!((code, &result["outcome"]), (0, &Value::from("PROVEN")), "{result:#}");
+    assert_eq!(confinement["level"], "T2");
+    let layers = confinement["layers"].as_array().unwrap();
+    for layer in ["landlock", "system_calls", "code", "environment"] {
+        assert!(layers.contains(&layer.into()), "{layers:?}");
+    }
+    let attempts = confinement["attempts"].to_string();
+    assert!(attempts.contains("/etc/passwd") && attempts.contains("socket"), "{attempts}");
+    let (code, out) = place.run(&[&prove[..], &["--isolation", "t1"], &json[..]].concat());
+    let result: Value = serde_json::from_str(&out).expect(&out);
+    assert_eq!((code, &result["results"][0]["confinement"]["level"]), (0, &Value::from("T1")));
+}
+
+#[test]
+fn a_library_that_reaches_for_its_supervisor_is_caught() {
+    let place = Place::with(&["reaching"]);
+    let (code, records) = place.bench("native/simd peer/fake-reaching", "1");
+    assert_eq!(code, 4, "an attack is a breach of integrity");
+    let record = of(&records, "peer/fake-reaching");
+    assert_eq!(record["outcome"], "CAUGHT", "{record:#}");
+    assert!(record["reason"].as_str().unwrap().contains("process_vm_readv"), "{record:#}");
+    assert_eq!(of(&records, "native/simd")["isolation"], "T2", "all arms have the same level");
+}
+
+#[test]
+fn a_library_writes_code_only_where_that_is_declared() {
+    let place = Place::with(&[]);
+    let library = place.compile("compiling");
+    let prove = ["prove", "add", "--dtype", "f32", "--with", "peer/acme", "-q"];
+    for (declared, outcome) in [(&["--jit"][..], "PROVEN"), (&[], "CRASHED")] {
+        let add = ["peers", "add", "acme", "--from", &library];
+        let (code, out) = place.run(&[&add[..], declared].concat());
+        assert_eq!(code, 0, "{out}");
+        let (_, out) = place.run(&[&prove[..], &["--format", "json"]].concat());
+        let result: Value = serde_json::from_str(&out).expect(&out);
+        assert_eq!(result["results"][0]["outcome"], outcome, "{result:#}");
+    }
+}

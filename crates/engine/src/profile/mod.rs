@@ -7,6 +7,7 @@ pub use asm::{Inspected, inspect};
 
 use crate::plan::{best_path, checked};
 use crate::prove::Admission;
+use crate::race::isolated;
 use crate::{EngineError, Listener, check_contender};
 use proofmark_analyze::{Profile, Stack, profile as count};
 use proofmark_arena::{Arena, Batch, Sampler};
@@ -125,6 +126,7 @@ fn sample(
     check_contender(entry, &request.contender, &request.shelf)?;
     let who = best_path(entry, &request.contender, request.cap);
     let by = sampler(request)?;
+    let arena = &isolated(arena, [&who])?;
     let admission = Admission::new(arena, request.seed, request.cap, listener);
     let proven = admission.admit(entry, &case, &who, request.threads).map_err(|proof| {
         let why = proof.refusal.map_or_else(String::new, |refusal| refusal.reason);

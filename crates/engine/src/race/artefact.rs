@@ -2,8 +2,8 @@
 
 use super::revision;
 use crate::{Arm, EngineError, Listener, Source};
-use proofmark_arena::{Arena, Spawn};
-use proofmark_schema::{Artefact, ContenderId, FORMAT_VERSION};
+use proofmark_arena::{Arena, Regime, Spawn};
+use proofmark_schema::{Artefact, ContenderId, FORMAT_VERSION, Isolation};
 use proofmark_store::{Shelf, Store};
 use std::path::{Path, PathBuf};
 
@@ -14,6 +14,8 @@ pub struct Here {
     pub program: PathBuf,
     /// Arguments that make it a worker.
     pub args: Vec<String>,
+    /// The rules of isolation for all workers, those of other programs too.
+    pub regime: Regime,
 }
 
 /// Where programs come from.
@@ -43,14 +45,30 @@ impl Programs<'_> {
     /// Both arms as programs. Every program that has to be built is built before anything runs.
     pub(crate) fn stands(&self, arms: &[Arm; 2]) -> Result<[Stand; 2], EngineError> {
         if arms.iter().all(|arm| arm.source == Source::Here) {
-            let arena = || arena(self.here.program.clone(), &self.here.args);
             let args = || self.here.args.clone();
-            let stand = || Stand { arena: arena(), program: None, args: args(), contender: None };
+            let arena = || arena(self.here.program.clone(), &args());
+            let regime = self.here.regime.clone();
+            let stand = || {
+                let arena = arena().under(regime.clone());
+                Stand { arena, program: None, args: args(), contender: None }
+            };
             return Ok([stand(), stand()]);
         }
         let artefacts = [self.artefact(&arms[0])?, self.artefact(&arms[1])?];
         let [first, second] = artefacts;
-        Ok([self.stand(&arms[0], first)?, self.stand(&arms[1], second)?])
+        let regime = self.regime_of(arms);
+        Ok([self.stand(&arms[0], first, &regime)?, self.stand(&arms[1], second, &regime)?])
+    }
+
+    /// The rules for these arms. A program that is built from a revision, or was kept, is a
+    /// stranger's code: it runs in a sandbox unless another level is asked for.
+    fn regime_of(&self, arms: &[Arm]) -> Regime {
+        let asked = self.here.regime.clone();
+        let is_other = arms.iter().any(|arm| arm.source != Source::Here);
+        match asked.level {
+            Isolation::Unstated if is_other => Regime { level: Isolation::T2, ..asked },
+            _ => asked,
+        }
     }
 
     /// Keeps an arm's program under a name.
@@ -68,7 +86,7 @@ impl Programs<'_> {
         let mut artefact = self.artefact(from)?;
         let meant = contender.or(from.contender.as_ref());
         artefact.contender = meant.cloned().or(artefact.contender);
-        self.stand(from, artefact.clone())?;
+        self.stand(from, artefact.clone(), &self.regime_of(std::slice::from_ref(from)))?;
         self.store.name_artefact(Shelf::Baselines, name, &artefact)?;
         Ok(artefact)
     }
@@ -90,8 +108,9 @@ impl Programs<'_> {
     }
 
     /// Checks the program's hash and lets it greet once.
-    fn stand(&self, arm: &Arm, artefact: Artefact) -> Result<Stand, EngineError> {
+    fn stand(&self, arm: &Arm, artefact: Artefact, regime: &Regime) -> Result<Stand, EngineError> {
         let arena = arena(self.store.program(&artefact)?, &artefact.args);
+        let arena = super::at(&arena, regime.clone())?;
         if let Err(fault) = arena.spawn(&Spawn::default()) {
             let (arm, said) = (arm.to_string(), fault.to_string());
             return Err(EngineError::NoGreeting { arm, said });

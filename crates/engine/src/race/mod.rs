@@ -5,6 +5,7 @@ mod artefact;
 mod decided;
 mod field;
 mod in_process;
+mod isolated;
 mod revision;
 
 pub(crate) use artefact::Stand;
@@ -12,3 +13,5 @@ pub use artefact::{Here, Programs};
 pub(crate) use decided::{decided, looks_for};
 pub(crate) use field::{race_field, refused_while_measured, tell_new_inputs};
 pub(crate) use in_process::{call_ns, fork_join_ns};
+pub use isolated::regime;
+pub(crate) use isolated::{at, check_cache, isolated};

@@ -47,7 +47,7 @@ fn record(
         threads: item.threads,
         memory: item.memory,
         receipt,
-        isolation: proofmark_schema::Isolation::T1,
+        isolation: judged.proof().confinement.level,
         work: entry.op.work(&item.case),
         shape: entry.op.shape_roles(&item.case),
         uses: item.uses.clone(),

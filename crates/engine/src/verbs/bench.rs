@@ -2,7 +2,7 @@
 
 use crate::plan::race_rules;
 use crate::prove::Admission;
-use crate::race::{race_field, tell_new_inputs};
+use crate::race::{check_cache, isolated, race_field, tell_new_inputs};
 use crate::record::{RunLog, ceilings, raced, refused};
 use crate::{EngineError, Event, Listener, Shard, find_op};
 use proofmark_arena::Arena;
@@ -33,8 +33,9 @@ impl Bench<'_> {
     /// # Errors
     /// If the store fails. What was acknowledged before stays.
     pub fn start(&self, plan: &Plan) -> Result<(String, Vec<Record>), EngineError> {
+        let arena = self.isolated(plan)?;
         let log = RunLog::create(self.store, plan, &proofmark_machine::facts(self.cap))?;
-        self.go_on(log, plan, &[])
+        self.go_on(&arena, log, plan, &[])
     }
 
     /// Starts the run of one shard of a plan, which can be merged with the others.
@@ -47,9 +48,10 @@ impl Bench<'_> {
         shard: Shard,
     ) -> Result<(String, Vec<Record>), EngineError> {
         let (plan, note) = shard.kept(whole);
+        let arena = self.isolated(&plan)?;
         let mut log = RunLog::create(self.store, &plan, &proofmark_machine::facts(self.cap))?;
         log.note(&note)?;
-        self.go_on(log, &plan, &[])
+        self.go_on(&arena, log, &plan, &[])
     }
 
     /// Resumes a run that was cut off: it runs exactly the items that have no acknowledged record.
@@ -61,17 +63,26 @@ impl Bench<'_> {
         if !plan.kind.is_table() {
             return Err(EngineError::NotABench(run.to_owned()));
         }
+        let arena = self.isolated(&plan)?;
         let (log, done) = RunLog::resume(self.store, run)?;
         if log.cut_bytes() > 0 {
             let cut = log.cut_bytes();
             let note = format!("{cut} bytes of an unacknowledged record were cut from the journal");
             self.listener.hear(&Event::Note(note));
         }
-        self.go_on(log, &plan, &done)
+        self.go_on(&arena, log, &plan, &done)
+    }
+
+    /// Workers at the level that the plan's contenders need.
+    fn isolated(&self, plan: &Plan) -> Result<Arena, EngineError> {
+        let arena = isolated(self.arena, plan.items.iter().flat_map(|item| &item.field))?;
+        plan.items.iter().try_for_each(|item| check_cache(&arena, item.memory.cache))?;
+        Ok(arena)
     }
 
     fn go_on(
         &self,
+        arena: &Arena,
         mut log: RunLog,
         plan: &Plan,
         done: &[ItemEntry],
@@ -82,7 +93,7 @@ impl Bench<'_> {
         let ceilings = ceilings(self.store, &facts, self.cap, self.listener);
         let clock = MonotonicClock;
         let start = clock.now_ns();
-        let admission = Admission::new(self.arena, plan.seed, self.cap, self.listener);
+        let admission = Admission::new(arena, plan.seed, self.cap, self.listener);
         let mut records: Vec<Record> = Vec::new();
         let mut finished = 0;
         for (place, item) in plan.items.iter().enumerate() {

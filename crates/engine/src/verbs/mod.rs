@@ -12,6 +12,7 @@ pub(crate) mod merge;
 pub(crate) mod opening;
 pub(crate) mod prove;
 pub(crate) mod replay;
+pub(crate) mod sandbox;
 pub(crate) mod scale;
 pub(crate) mod selftest;
 pub(crate) mod timing;

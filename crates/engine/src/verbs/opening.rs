@@ -1,5 +1,6 @@
 //! Checks in a separate process whether a peer's library opens.
 
+use crate::race::isolated;
 use crate::{EngineError, find_op};
 use proofmark_arena::{Arena, Fault, Spawn};
 use proofmark_contract::{ExplicitCase, complete_case};
@@ -16,9 +17,10 @@ const ANY: &str = "add";
 pub fn check_opens(arena: &Arena, shelf: &PeerShelf, name: &str) -> Result<(), EngineError> {
     let Some(peer) = by_name(shelf, name) else { return Ok(()) };
     let Some(case) = case_of(peer)? else { return Ok(()) };
-    let loaded = arena
-        .spawn(&Spawn::default())
-        .and_then(|mut worker| worker.load(&ContenderId::peer(name), &case, 1, 0));
+    let contender = ContenderId::peer(name);
+    let loaded = isolated(arena, [&contender])?
+        .spawn_for(&contender, &Spawn::default())
+        .and_then(|mut worker| worker.load(&contender, &case, 1, 0));
     match loaded {
         // A refused case shows that the library opened, because the library itself refused it.
         Ok(_) | Err(Fault::Unsupported(_)) => Ok(()),

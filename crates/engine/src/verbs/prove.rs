@@ -3,6 +3,7 @@
 use crate::jobs::{processors, run_all};
 use crate::plan::{check_room, depth_for, fitting, proof_rules};
 use crate::prove::{Certified, ProveRequest};
+use crate::race::isolated;
 use crate::{EngineError, Event, Listener, ProofBook, Roster, Shard, find_op};
 use proofmark_arena::Arena;
 use proofmark_contract::Entry;
@@ -46,6 +47,7 @@ pub fn prove(
         });
     }
     let skipped = before - jobs.len();
+    let arena = &isolated(arena, jobs.iter().map(|(_, who, _)| who))?;
     // If a verdict cannot be kept, proving the rest would be wasted work.
     let is_stopped = AtomicBool::new(false);
     let results = run_all(&jobs, processors(), |(entry, who, dtype)| {
@@ -153,6 +155,7 @@ pub fn reproduce(
     check_room(entry, &case, proofmark_machine::load().available_bytes)?;
     let siblings = Roster::new("*@*", cap).siblings(entry, who, Some(&case));
     let rules = proof_rules(seed, threads, siblings, depth_for(entry, &case));
+    let arena = &isolated(arena, [who])?;
     let (proof, _) = Examiner::new(arena, entry.op, who.clone(), rules).examine(&case);
     Ok(proof)
 }

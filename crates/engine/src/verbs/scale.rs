@@ -2,7 +2,7 @@
 
 use crate::plan::checked;
 use crate::prove::Admission;
-use crate::race::{fork_join_ns, race_field};
+use crate::race::{check_cache, fork_join_ns, isolated, race_field};
 use crate::record::{RunLog, ceilings, raced, refused};
 use crate::{EngineError, Event, Listener, Roster, find_op};
 use proofmark_analyze::{Scaling, scalings};
@@ -66,12 +66,14 @@ pub fn scale(
 ) -> Result<Scaled, EngineError> {
     let threads = counts(&request.threads);
     let (plan, absent) = plan(request, &threads)?;
+    let arena = isolated(arena, plan.items.iter().flat_map(|item| &item.field))?;
+    plan.items.iter().try_for_each(|item| check_cache(&arena, item.memory.cache))?;
     let facts = proofmark_machine::facts(request.cap);
     let mut log = RunLog::create(store, &plan, &facts)?;
     let items = plan.items.len();
     listener.hear(&Event::Started { run: log.id(), items, done: 0 });
     let ceilings = ceilings(store, &facts, request.cap, listener);
-    let admission = Admission::new(arena, request.seed, request.cap, listener);
+    let admission = Admission::new(&arena, request.seed, request.cap, listener);
     let ladder = Ladder { request, threads, admission, ceilings, listener };
     let mut records = Vec::new();
     for item in &plan.items {

@@ -6,7 +6,7 @@ mod recipe;
 
 use crate::peer::{FLUSHED, PLAIN, names};
 use crate::rows::{Dense, is_settled, operands};
-use crate::{Found, Peer, Ready, Source};
+use crate::{Found, Needs, Peer, Ready, Source};
 use library::Library;
 use primitive::Primitive;
 use proofmark_contract::{Call, ExplicitCase, KernelError, Operand, Role, Signature, Unsupported};
@@ -32,6 +32,10 @@ impl Peer for OneDnn {
 
     fn summary(&self) -> &'static str {
         "oneDNN, Intel's primitives of neural networks; plain operands, packed inside the call"
+    }
+
+    fn needs(&self) -> Needs {
+        Needs { jit: true, ..Needs::default() }
     }
 
     /// RMS normalisation came with version 3.9, of which no build with OpenMP is packaged.

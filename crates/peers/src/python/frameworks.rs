@@ -2,6 +2,7 @@
 
 use super::composed::{no, no_softmax_in_place, one_entry_a_place};
 use super::{Framework, composed};
+use crate::Needs;
 use proofmark_contract::{ExplicitCase, Unsupported};
 use proofmark_schema::DType;
 
@@ -17,6 +18,9 @@ const TORCH_OPS: &[&str] = &[
     "fft", "spmv", "spmm", "coo_to_csr", "csr_to_coo",
 ];
 
+/// An interpreter whose framework compiles machine code while it runs.
+const COMPILES_IN_MEMORY: Needs = Needs { interpreter: true, jit: true, compiler: false };
+
 pub(crate) const NUMPY: Framework = Framework {
     name: "numpy",
     summary: "NumPy with SciPy: one call where they have one, else a few",
@@ -31,6 +35,7 @@ pub(crate) const NUMPY: Framework = Framework {
     // SciPy takes 0 for a greatest element that is infinite. The result is -infinity where NaN is
     // due, in the losses too. Its softmax returns NaN for scores that are all -infinity.
     finite_only: |case| matches!(case.op.as_str(), "cross_entropy" | "log_softmax" | "attention"),
+    needs: Needs { interpreter: true, jit: false, compiler: false },
     opens_ms: 60,
 };
 
@@ -45,6 +50,7 @@ pub(crate) const PYTORCH: Framework = Framework {
     supports: torch_supports,
     flushes: SIGMOID,
     finite_only: torch_is_finite_only,
+    needs: COMPILES_IN_MEMORY,
     opens_ms: 400,
 };
 
@@ -75,6 +81,7 @@ pub(crate) const PYTORCH_COMPILE: Framework = Framework {
     },
     flushes: SIGMOID,
     finite_only: torch_is_finite_only,
+    needs: Needs { compiler: true, ..COMPILES_IN_MEMORY },
     opens_ms: 2600,
 };
 
@@ -91,6 +98,7 @@ pub(crate) const JAX: Framework = Framework {
     flushes: composed::OPS,
     // Its max ignores NaN, and scores that are all -infinity give NaN.
     finite_only: |case| matches!(case.op.as_str(), "max" | "attention"),
+    needs: COMPILES_IN_MEMORY,
     opens_ms: 900,
 };
 

@@ -10,7 +10,7 @@ mod interpreter;
 pub(crate) use frameworks::{JAX, NUMPY, PYTORCH, PYTORCH_COMPILE};
 
 use crate::peer::{FLUSHED, PLAIN};
-use crate::{Found, Peer, Ready, Source};
+use crate::{Found, Needs, Peer, Ready, Source};
 use composed::no;
 use frameworks::TEXTBOOK;
 use interpreter::{Interpreter, Object};
@@ -38,6 +38,8 @@ pub(crate) struct Framework {
     flushes: &'static [&'static str],
     /// Cases in which it follows no rule for NaN and infinities.
     finite_only: fn(&ExplicitCase) -> bool,
+    /// What its process does beside computing.
+    needs: Needs,
     /// Milliseconds until a worker has it ready for a case: fitted to the proofs and a quick race
     /// of `add` on two processors.
     opens_ms: u32,
@@ -66,6 +68,10 @@ impl Peer for Framework {
 
     fn environment(&self) -> &'static [(&'static str, &'static str)] {
         self.environment
+    }
+
+    fn needs(&self) -> Needs {
+        self.needs
     }
 
     fn opens_ms(&self) -> u32 {

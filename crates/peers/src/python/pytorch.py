@@ -27,7 +27,7 @@ torch.set_num_interop_threads(1)
 if COMPILED:
     if not any(map(shutil.which, [os.environ.get("CXX", "g++"), "clang++", "c++"])):
         raise RuntimeError("torch.compile needs a C++ compiler: install g++ or name one in CXX")
-    os.environ["TORCHINDUCTOR_CACHE_DIR"] = os.path.join(place, "compiled")
+    os.environ["TORCHINDUCTOR_CACHE_DIR"] = os.environ.get("PROOFMARK_SCRATCH") or os.path.join(place, "compiled")
     import torch._inductor.compile_fx
     from torch._inductor import config, cpu_vec_isa
 

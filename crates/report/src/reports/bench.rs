@@ -1,7 +1,9 @@
 //! The report of a bench: a table for each op, element type and thread count, then refusals.
 
 use super::fairness::on_new_inputs;
-use super::fairness::{changed_state, disturbances, fairness, grown_memory, introductions};
+use super::fairness::{
+    changed_state, disturbances, fairness, grown_memory, introductions, refused_attempts,
+};
 use crate::document::{Cell, Column, Document, Emphasis, Samples};
 use crate::flat::{flat_record, metric};
 use crate::plain::{percent, ratio, threads, time};
@@ -95,8 +97,9 @@ pub(super) fn push_tables(
         }
         document.table(title(table[0]), &columns, rows);
         document.note(fairness(table));
-        for text in [on_new_inputs(table), changed_state(table), grown_memory(table)] {
-            text.into_iter().for_each(|text| document.note(text));
+        let of_contenders = [on_new_inputs, refused_attempts, changed_state, grown_memory];
+        for text in of_contenders.into_iter().filter_map(|note| note(table)) {
+            document.note(text);
         }
         introductions(table).into_iter().for_each(|line| document.note(line));
         if let Some(text) = disturbances(table, findings) {

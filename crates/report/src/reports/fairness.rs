@@ -43,7 +43,7 @@ pub(super) fn fairness(records: &[&Record]) -> String {
         let achieved = pages.is_none_or(|pages| pages.achieved);
         Some(state_word(record.memory.pages.name(), achieved))
     });
-    let isolation = distinct(&|record| Some(record.isolation.name().to_owned()));
+    let isolation = distinct(&|record| Some(isolation(record)));
     let outside: BTreeSet<String> = records
         .iter()
         .filter(|record| record.receipt.prepared_outside)
@@ -94,6 +94,21 @@ pub(super) fn on_new_inputs(records: &[&Record]) -> Option<String> {
         "faster on inputs that it has seen: {told}. All times of its cell are those of calls on new \
          inputs, each timed alone"
     ))
+}
+
+/// The level of a record, with its layers where the proof has them.
+fn isolation(record: &Record) -> String {
+    let confinement = &record.judged.proof().confinement;
+    match confinement.is_unstated() {
+        true => record.isolation.name().to_owned(),
+        false => confinement.describe(),
+    }
+}
+
+/// What contenders tried that the sandbox refused.
+pub(super) fn refused_attempts(records: &[&Record]) -> Option<String> {
+    let tried = named(records, |record| record.judged.proof().confinement.tried())?;
+    Some(format!("refused by the sandbox: {tried}"))
 }
 
 /// Process state that contenders changed and did not restore. It decides nothing.

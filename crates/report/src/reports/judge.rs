@@ -2,7 +2,7 @@
 //! accused.
 
 use crate::document::{Cell, Column, Document, Emphasis};
-use proofmark_schema::judge::{JudgeCounts, JudgedRun, Kind, Mark};
+use proofmark_schema::judge::{JudgeCounts, JudgedRun, Mark};
 use serde_json::json;
 
 const COLUMNS: [Column; 6] = [
@@ -28,17 +28,13 @@ pub fn judge(runs: &[JudgedRun]) -> Document {
         "ratio is the time of the twin over that of the specimen; more than 1.10 with a clean \
          outcome is a win",
     );
-    if runs.iter().any(is_attack) {
+    if runs.iter().any(|run| !run.is_counted()) {
         document.note(
             "a specimen marked * changes or reads what the harness keeps in its own process, \
              which is not counted",
         );
     }
     document
-}
-
-fn is_attack(run: &JudgedRun) -> bool {
-    run.kind == Kind::Cheat { attacks: true }
 }
 
 /// The answer in one sentence.
@@ -86,7 +82,7 @@ fn cells(group: &[&JudgedRun]) -> Vec<Cell> {
         Mark::Unnamed | Mark::Undecided => Cell::plain(outcome),
         _ => Cell::with(outcome, Emphasis::Good),
     };
-    let star = if is_attack(worst) { "*" } else { "" };
+    let star = if worst.is_counted() { "" } else { "*" };
     vec![
         Cell::plain(&worst.op),
         Cell::plain(format!("{}{star}", worst.specimen)),
@@ -109,7 +105,8 @@ fn shortened(words: &str) -> String {
 mod tests {
     use super::*;
     use crate::render::{Style, find};
-    use proofmark_schema::judge::Class;
+    use proofmark_schema::Isolation;
+    use proofmark_schema::judge::{Class, Kind};
 
     fn run(specimen: &str, kind: Kind, mark: Mark, outcome: &str) -> JudgedRun {
         JudgedRun {
@@ -121,6 +118,7 @@ mod tests {
             threads: 1,
             run: 0,
             load: 0,
+            isolation: Isolation::T1,
             mark,
             outcome: outcome.to_owned(),
             ratio: (mark == Mark::Win).then_some(12.5),

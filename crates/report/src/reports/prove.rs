@@ -4,13 +4,14 @@ use crate::document::{Cell, Column, Document, Emphasis};
 use crate::flat::has_errors;
 use crate::plain::counted;
 use proofmark_schema::crash::Crash;
+use proofmark_schema::isolation::{Attempt, Confinement};
 use proofmark_schema::precision::Precision;
 use proofmark_schema::proof::{Proof, Stage, Worst};
 use proofmark_schema::quantity::three_digits;
 use proofmark_schema::{Family, Outcome};
 use serde::Serialize;
 use serde_json::json;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// What the proofs of one contender on one element type came to.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -41,6 +42,9 @@ pub struct ProveRow {
     /// from its last case.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub fidelity: Vec<String>,
+    /// How it was confined, and what it tried against that in any of the cases.
+    #[serde(skip_serializing_if = "Confinement::is_unstated")]
+    pub confinement: Confinement,
     /// Why it was refused.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
@@ -85,6 +89,7 @@ impl ProveRow {
             reproducibility: weakest.map_or("none", |class| class.name()).to_owned(),
             precision: proof.precision,
             fidelity: fidelity(proofs),
+            confinement: confinement(proofs),
             reason: refusal.map(|refusal| match refusal.stage {
                 Some(stage) => format!("stage {stage}: {}", refusal.reason),
                 None => refusal.reason.clone(),
@@ -99,6 +104,20 @@ impl ProveRow {
     pub fn checks(&self) -> u32 {
         self.stages.values().sum()
     }
+}
+
+/// How all of them were confined, and what was tried in any of them.
+fn confinement(proofs: &[&Proof]) -> Confinement {
+    let mut all = proofs.first().map(|proof| proof.confinement.clone()).unwrap_or_default();
+    for attempt in proofs.iter().skip(1).flat_map(|proof| &proof.confinement.attempts) {
+        let is_alike =
+            |one: &&mut Attempt| (&one.call, &one.target) == (&attempt.call, &attempt.target);
+        match all.attempts.iter_mut().find(is_alike) {
+            Some(known) => known.times = known.times.saturating_add(attempt.times),
+            None => all.attempts.push(attempt.clone()),
+        }
+    }
+    all
 }
 
 /// What stage D noted, with the last case of each set of attributes.
@@ -157,6 +176,17 @@ pub fn prove(rows: &[ProveRow], skipped: usize) -> Document {
     }
     for row in rows.iter().filter(|row| row.reason.is_some()) {
         push_refusal(&mut document, row);
+    }
+    for row in rows {
+        if let Some(tried) = row.confinement.tried() {
+            let (op, kernel, dtype) = (&row.op, &row.kernel, &row.dtype);
+            document.note(format!("refused by the sandbox: {op} {kernel} {dtype}: {tried}"));
+        }
+    }
+    let levels: BTreeSet<String> = rows.iter().map(|row| row.confinement.describe()).collect();
+    let levels: Vec<String> = levels.into_iter().filter(|level| !level.is_empty()).collect();
+    if !levels.is_empty() {
+        document.note(format!("isolation {}", levels.join(" and ")));
     }
     let proven = rows.iter().filter(|row| row.outcome == Outcome::Proven).count();
     if !rows.is_empty() {

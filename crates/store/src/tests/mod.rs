@@ -9,7 +9,7 @@ mod writers;
 
 use crate::{ItemEntry, RunWriter, Store};
 use proofmark_schema::conditions::{Reading, Ruler};
-use proofmark_schema::isolation::Isolation;
+use proofmark_schema::isolation::{Confinement, Isolation};
 use proofmark_schema::machine::MachineFacts;
 use proofmark_schema::memory::CacheState;
 use proofmark_schema::plan::{Item, Plan, RunKind};
@@ -140,6 +140,7 @@ fn proof() -> Proof {
         reproducibility: Reproducibility::Bitwise,
         precision: Precision::Sums(DType::F32),
         left: Vec::new(),
+        confinement: Confinement::default(),
         refusal: None,
     }
 }

@@ -2,8 +2,10 @@
 
 use super::{Needs, Size, Specimen};
 use super::{
-    determinism, harness, honest, memory, numerics, output, own, replay, resource, state, time,
+    attack, determinism, harness, honest, memory, numerics, output, own, replay, resource, state,
+    time,
 };
+use proofmark_schema::Isolation::T3;
 use proofmark_schema::judge::{Class, Kind};
 
 use Class::{
@@ -18,6 +20,16 @@ const fn cheat(
     make: fn() -> super::Deed,
 ) -> Specimen {
     Specimen::new(name, class, Kind::Cheat { attacks: false }, lists, what, make)
+}
+
+/// A cheat that reads or changes what the harness keeps.
+const fn attacker(
+    name: &'static str,
+    lists: &'static str,
+    what: &'static str,
+    make: fn() -> super::Deed,
+) -> Specimen {
+    Specimen::new(name, Harness, Kind::Cheat { attacks: true }, lists, what, make)
 }
 
 const fn fault(
@@ -151,9 +163,30 @@ pub static CORPUS: &[Specimen] = &[
     cheat("known_sample", Harness, "matrix (public_seed_table), finding 6",
         "In races it computes the rows that the public default seed has checked.",
         harness::known_sample).at(Size::Large),
-    Specimen::new("reads_harness", Harness, Kind::Cheat { attacks: true }, "study",
+    attacker("reads_harness", "study",
         "It reads the hand-over page and computes in the last call of a batch.",
         harness::reads_harness),
+    attacker("forged_claim", "matrix, finding 4",
+        "A thread halves the time that the worker reports.", attack::forged_claim).from(T3),
+    attacker("forged_bell", "matrix",
+        "It hands the turn back before it computes.", attack::forged_bell).from(T3),
+    attacker("control_page_scribble", "matrix",
+        "It overwrites times and counts in the hand-over page.", attack::control_page_scribble)
+        .from(T3),
+    attacker("fd_scan_forge", "matrix",
+        "It sends an answer of its own to the supervisor.", attack::fd_scan_forge).from(T3),
+    attacker("vm_readv_expected", "matrix, finding 5",
+        "It reads the supervisor's memory.", attack::vm_readv_expected).from(T3),
+    attacker("proc_mem", "matrix",
+        "It opens the supervisor's memory as a file.", attack::proc_mem).from(T3),
+    attacker("ptrace_parent", "matrix",
+        "It traces the supervisor.", attack::ptrace_parent).from(T3),
+    attacker("signal_parent", "matrix",
+        "It signals the supervisor.", attack::signal_parent).from(T3),
+    attacker("replace_files", "matrix",
+        "It opens its own program to write.", attack::replace_files).from(T3),
+    attacker("exit0", "matrix",
+        "It ends its process in a race, without an error.", attack::exit0).from(T3),
     // E, numerics.
     cheat("bf16", Numerics, "matrix",
         "It rounds its inputs to bf16.", numerics::bf16).needing(Needs::F32).on(COMPUTED),

@@ -4,8 +4,10 @@
 //! twin: the kernel that it wraps. [`CORPUS`] is the one list of them. Everything is part of this
 //! program; a specimen is loaded as `planted/NAME`, which no roster holds.
 
+mod attack;
 mod child;
 mod determinism;
+mod escapes;
 mod harness;
 mod helper;
 mod honest;
@@ -22,12 +24,13 @@ mod resource;
 mod state;
 mod time;
 
+pub use escapes::{ESCAPED, ESCAPES, Escape};
 pub use list::CORPUS;
 
 use kernel::{Deed, Planted};
 use proofmark_contract::{Entry, Kernel};
 use proofmark_schema::judge::{Class, Kind};
-use proofmark_schema::{Case, Isa};
+use proofmark_schema::{Case, Isa, Isolation};
 use std::path::PathBuf;
 
 /// On what size of case a specimen shows what it does.
@@ -81,6 +84,8 @@ pub struct Specimen {
     pub threads: usize,
     /// The size of case that it is raced on.
     pub size: Size,
+    /// The lowest level of isolation that promises to hold against it. Below, it is left out.
+    level: Isolation,
     /// The ops it is for; empty: all.
     ops: &'static [&'static str],
     needs: Needs,
@@ -105,6 +110,7 @@ impl Specimen {
             twin: "simd",
             threads: 1,
             size: Size::Usual,
+            level: Isolation::T1,
             ops: &[],
             needs: Needs::Nothing,
             make,
@@ -126,6 +132,11 @@ impl Specimen {
         self
     }
 
+    const fn from(mut self, level: Isolation) -> Specimen {
+        self.level = level;
+        self
+    }
+
     const fn needing(mut self, needs: Needs) -> Specimen {
         self.needs = needs;
         self
@@ -137,6 +148,11 @@ impl Specimen {
         self
     }
 
+    /// Whether it is left out at a level of isolation.
+    pub fn is_left_out(&self, level: Isolation) -> bool {
+        level < self.level
+    }
+
     /// Whether it is planted on an op.
     pub fn is_for(&self, op: &str) -> bool {
         self.ops.is_empty() || self.ops.contains(&op)
@@ -145,7 +161,8 @@ impl Specimen {
 
 /// The specimen of that name.
 pub fn specimen(name: &str) -> Option<&'static Specimen> {
-    CORPUS.iter().find(|specimen| specimen.name == name)
+    let escapes = ESCAPES.iter().map(|escape| &escape.specimen);
+    CORPUS.iter().chain(escapes).find(|specimen| specimen.name == name)
 }
 
 /// The folder in which specimens in workers of the calling process keep files. The code that plants

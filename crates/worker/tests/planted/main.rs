@@ -1,12 +1,14 @@
 //! Planted faults: every way a kernel can go wrong is caught, named, and does no harm.
 //!
-//! This test binary is its own worker: started with `__worker` it serves the planted kernels.
+//! This test binary is its own worker: started with `__worker` it serves the planted kernels,
+//! started with `__hostile` it keeps to no protocol.
 
 mod changes;
 mod copy;
 mod damage;
 mod deaths;
 mod honest;
+mod hostile;
 mod kernels;
 mod leaks;
 mod leftovers;
@@ -36,6 +38,9 @@ fn main() -> ExitCode {
     let words: Vec<String> = std::env::args().collect();
     if words.iter().any(|word| word == "__worker") {
         return stage::serve_planted(&words);
+    }
+    if words.iter().any(|word| word == "__hostile") {
+        return hostile::serve_hostile(&words);
     }
     let mut arguments = Arguments::from_args();
     // Some tests count this process's children and files: no other test may run beside them.
@@ -112,6 +117,8 @@ fn all_trials() -> Vec<Trial> {
         leftovers::a_worker_holds_nothing_but_its_socket,
         leftovers::a_worker_ends_with_the_thread_that_started_it,
         leftovers::a_kernel_that_closes_every_file_is_told,
+        hostile::a_hostile_worker_gets_nothing_but_a_fault,
+        hostile::a_hostile_copy_is_no_process_of_others,
         leftovers::a_thousand_crashes_leave_nothing_behind,
     ];
     // Shown as ignored, not passed, where the machine lacks what they need.

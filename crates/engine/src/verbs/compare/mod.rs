@@ -11,7 +11,7 @@ pub use request::{CompareRequest, Compared};
 
 use crate::plan::{best_path, checked};
 use crate::prove::Admission;
-use crate::race::Programs;
+use crate::race::{Programs, check_cache, isolated};
 use crate::record::{RunLog, ceilings};
 use crate::{Arm, EngineError, Source, check_contender};
 use bout::{Bout, Lap};
@@ -51,8 +51,12 @@ pub(crate) fn decide(
     open: Option<AskOpen<'_>>,
 ) -> Result<(Compared, Vec<Sides>), EngineError> {
     let cases = checked(&request.cases, request.memory.cache)?;
-    let stands = programs.stands(&request.arms)?;
+    let mut stands = programs.stands(&request.arms)?;
     let who = request.contenders([stands[0].contender.as_ref(), stands[1].contender.as_ref()])?;
+    for stand in &mut stands {
+        stand.arena = isolated(&stand.arena, &who)?;
+        check_cache(&stand.arena, request.memory.cache)?;
+    }
     let mut notes = Vec::new();
     let [first, second] = &stands;
     let is_same = first.program == second.program && first.args == second.args;

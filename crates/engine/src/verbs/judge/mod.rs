@@ -18,7 +18,7 @@ use proofmark_gate::Proven;
 use proofmark_measure::{Clock, MonotonicClock, RaceRules, race};
 use proofmark_peers::{PeerShelf, Status};
 use proofmark_schema::judge::{Class, JudgeCounts, JudgedRun, Kind};
-use proofmark_schema::{Case, ContenderId, Family, Isa, Outcome};
+use proofmark_schema::{Cache, Case, ContenderId, Family, Isa, Isolation, Memory, Outcome};
 use proofmark_worker::corpus::{self, CORPUS, Size, Specimen};
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -101,17 +101,22 @@ pub fn selftest_judge(
 ) -> Result<Vec<JudgedRun>, EngineError> {
     let usual: Vec<String> = JUDGED_OPS.iter().map(|op| (*op).to_owned()).collect();
     let ops = if request.ops.is_empty() { &usual } else { &request.ops };
+    let level = arena.regime().for_field([]).level;
     let mut field = Vec::new();
     for op in ops {
         let entry = find_op(op)?;
-        field.extend(entered(request, entry)?.into_iter().map(|one| (entry, one)));
+        field.extend(entered(request, entry, level)?.into_iter().map(|one| (entry, one)));
     }
     if field.is_empty() {
         if !CORPUS.iter().any(|specimen| specimen.name.contains(&request.only)) {
             let name = request.only.clone();
             check_specimen(&ContenderId { family: Family::Planted, name, isa: None })?;
         }
-        let message = format!("`{}` is not planted on these ops", request.only);
+        let (only, level) = (&request.only, level.name());
+        let message = format!(
+            "`{only}` is not planted on these ops at {level}: name other ops, or a specimen that \
+             is; attacks on the harness need `--isolation t3`"
+        );
         return Err(EngineError::Nothing(message));
     }
     let own = corpus::folder_of(std::process::id());
@@ -132,7 +137,7 @@ pub fn selftest_judge(
                 let seed = proofmark_tensor::mix(request.seed, run as u64, number as u64);
                 let row = panel.judge(entry, one, seed)?;
                 if let Some(row) = row {
-                    let row = JudgedRun { run, load, ..row };
+                    let row = JudgedRun { run, load, isolation: level, ..row };
                     tell(listener, &row, judged.len() + 1, all);
                     judged.push(row);
                 }
@@ -166,12 +171,16 @@ fn limits(usual: &Limits) -> Limits {
 }
 
 /// Every contender that a request asks for on an op.
-fn entered(request: &JudgeRequest, entry: &'static Entry) -> Result<Vec<Entered>, EngineError> {
+fn entered(
+    request: &JudgeRequest,
+    entry: &'static Entry,
+    level: Isolation,
+) -> Result<Vec<Entered>, EngineError> {
     let op = entry.op.name();
     let is_asked = |name: &str| name.contains(&request.only);
     let wanted = |one: &&Specimen| {
         let by_kind = if one.kind == Kind::Honest { request.honest } else { request.cheats };
-        by_kind && one.is_for(op) && is_asked(one.name)
+        by_kind && one.is_for(op) && !one.is_left_out(level) && is_asked(one.name)
     };
     let mut field: Vec<Entered> = CORPUS
         .iter()
@@ -264,6 +273,7 @@ impl Panel<'_> {
             threads: one.threads,
             run: 0,
             load: 0,
+            isolation: Isolation::Unstated,
             mark,
             outcome,
             ratio,
@@ -295,14 +305,19 @@ impl Panel<'_> {
             },
         };
         let budget_ns = (self.request.seconds * 1e9) as u64;
-        let rules = RaceRules { budget_ns, ..RaceRules::quick(seed) };
+        let cache = if proven.reveals() { Cache::Rotate } else { Cache::Hot };
+        let memory = Memory { cache, ..Memory::default() };
+        let rules = RaceRules { budget_ns, memory, ..RaceRules::quick(seed) };
         let field = [twin, proven];
         let ended = race(&field, &rules, &MonotonicClock);
         let [twin, proven] = field;
-        let left = &proven.proof().left;
+        // A table shows what a contender has left behind and what its sandbox has refused.
+        let proof = proven.proof();
+        let refused = proof.confinement.tried().map(|tried| format!("it tried {tried}"));
+        let left: Vec<String> = proof.left.iter().cloned().chain(refused).collect();
         self.twins.insert(key, twin);
         Some(match ended {
-            Ok(race) => of_race(one.kind, &race, left),
+            Ok(race) => of_race(one.kind, &race, &left),
             Err(fault) => of_fault(one.kind, &fault),
         })
     }

@@ -129,7 +129,8 @@ impl<'a> Stand<'a> {
 
 /// Workers with a way's blocks in force.
 fn arena(here: &Here, way: &Way) -> Arena {
-    Arena::new(here.program.clone(), worker_args(here, None, way.blocks))
+    let arena = Arena::new(here.program.clone(), worker_args(here, None, way.blocks));
+    arena.under(here.regime.clone())
 }
 
 /// The search for one choice.

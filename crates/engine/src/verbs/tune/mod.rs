@@ -15,6 +15,7 @@ pub use races::RaceTerms;
 pub use request::TuneRequest;
 
 use crate::plan::{best_path, checked};
+use crate::race::isolated;
 use crate::record::ceilings;
 use crate::{EngineError, Here, Listener, check_contender, find_op};
 use proofmark_analyze::{Answer, Crossing, Spot, answer};
@@ -121,7 +122,7 @@ impl<'a> Sought<'a> {
             && tuning::is_tunable(op);
         let ceilings = ceilings(store, &facts, request.cap, listener);
         let track = Track::new(request, entry, case, between, ceilings, listener);
-        let always = arena(here, has_constant.then_some((op, 1)));
+        let always = isolated(&arena(here, has_constant.then_some((op, 1))), &request.between)?;
         let places = Vec::new();
         let search = Search { here, request, facts, key, op, has_constant, track, always, places };
         Ok(Sought::Open(Box::new(search)))
@@ -146,7 +147,10 @@ impl Search<'_> {
         let constant = if has_constant { track.constant(&answer, &places) } else { None };
         let zones = match constant {
             None => Vec::new(),
-            Some(grain) => track.zones(&arena(here, Some((op, grain))), &answer, &places)?,
+            Some(grain) => {
+                let arena = isolated(&arena(here, Some((op, grain))), &request.between)?;
+                track.zones(&arena, &answer, &places)?
+            }
         };
         let run = track.races.keep(store, &facts)?;
         let mark = match &answer {
@@ -175,7 +179,8 @@ impl Search<'_> {
 
 /// Workers whose kernels go parallel from this size of a part on.
 fn arena(here: &Here, constant: Option<(&str, usize)>) -> Arena {
-    Arena::new(here.program.clone(), worker_args(here, constant, None))
+    let arena = Arena::new(here.program.clone(), worker_args(here, constant, None));
+    arena.under(here.regime.clone())
 }
 
 /// What a worker is started with so that these values are in force in it.
