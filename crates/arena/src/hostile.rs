@@ -155,7 +155,7 @@ fn answers(dice: &mut Dice) -> Vec<FromWorker> {
     vec![
         FromWorker::Ready { protocol: PROTOCOL },
         FromWorker::Loaded {
-            receipt: Receipt::default(),
+            receipt: Box::new(Receipt::default()),
             contract: ErrorContract::default(),
             workspace_bytes: dice.number() as usize,
             prepared_bytes: dice.number() as usize,

@@ -34,6 +34,7 @@ mod awake;
 mod batch;
 mod channel;
 mod clock;
+mod code;
 mod crash;
 mod descendants;
 mod fault;
@@ -56,6 +57,7 @@ mod wait;
 mod worker;
 
 pub use batch::{Batch, Change, Inputs, Ran};
+pub use code::sha256;
 pub use fault::Fault;
 pub use footprint::Footprint;
 pub use heap::{give_back_memory, keep_freed_memory};

@@ -11,7 +11,7 @@ use crate::own_samples::OwnSamples;
 use crate::process::{Process, own_waited_ns};
 use crate::regime::Guard;
 use crate::wait::{GaveUp, wait_for_turn};
-use crate::{Fault, Footprint, Limits, Spawn, crash, footprint};
+use crate::{Fault, Footprint, Limits, Spawn, code, crash, footprint};
 use proofmark_sandbox::Warden;
 use proofmark_schema::crash::{Cause, Crash};
 use proofmark_schema::isolation::Confinement;
@@ -144,10 +144,19 @@ impl Worker {
         match answer? {
             FromWorker::Loaded { receipt, contract, workspace_bytes, prepared_bytes, settles } => {
                 self.operands.clear();
+                // What the worker itself says of its files is not believed.
+                let mut receipt = Receipt { program: None, libraries: Vec::new(), ..*receipt };
+                self.note_code(&mut receipt);
                 Ok(Loaded { receipt, contract, workspace_bytes, prepared_bytes, settles })
             }
             other => Err(self.broken(&other)),
         }
+    }
+
+    /// Notes in the contender's receipt the program that the worker runs and the libraries that it
+    /// has opened so far: many open more of them in their first call.
+    pub fn note_code(&self, receipt: &mut Receipt) {
+        code::note(self.process.pid(), receipt);
     }
 
     /// Lets the worker load what every case of a contender needs; `false` if that saves nothing.

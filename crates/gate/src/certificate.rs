@@ -41,7 +41,7 @@ pub fn certify<'a>(
         proofs: Vec::new(),
     };
     for case in cases {
-        let (proof, receipt) = examiner.examine(case);
+        let (proof, receipt) = examiner.examine_again(case, &certificate.receipt);
         let outcome = proof.outcome;
         if outcome != Outcome::Unsupported {
             certificate.receipt = receipt;
@@ -129,7 +129,7 @@ impl Certificate<'_> {
             return Err(Box::new(refused.clone()));
         }
         let examiner = Examiner::new(arena, op, self.contender.clone(), rules.clone());
-        let (proof, receipt) = examiner.examine(case);
+        let (proof, receipt) = examiner.examine_again(case, &self.receipt);
         if proof.outcome != Outcome::Proven {
             return Err(Box::new(proof));
         }

@@ -1,6 +1,7 @@
 //! How a proven contender enters a trial: in a fresh worker, with the trial's layout and inputs.
 
 use crate::entrant::Entrant;
+use crate::examine::replaced;
 use crate::proven::Proven;
 use crate::revealed::Revealed;
 use proofmark_arena::{Batch, Fault, FixedLayout, OperandPlan, Spawn};
@@ -37,7 +38,8 @@ impl Proven<'_> {
     /// works in the other's operands.
     ///
     /// # Errors
-    /// If the worker cannot be started or dies, or the op has no weights that could be cold.
+    /// If the worker cannot be started or dies, if it opens other files than were proven, or if the
+    /// op has no weights that could be cold.
     ///
     /// # Panics
     /// If the other entrant is on another case.
@@ -65,6 +67,9 @@ impl Proven<'_> {
         let mut worker = self.arena.spawn_for(&proof.contender, &spawn)?;
         let pad = trial.heap_pad as usize;
         let loaded = worker.load(&proof.contender, &proof.case, proof.threads, pad)?;
+        if let Some(file) = self.receipt().replaced_in(&loaded.receipt) {
+            return Err(Fault::Broken(replaced(file)));
+        }
         worker.reset_peak();
         let before_bytes = worker.resident_bytes();
         if let Some(other) = beside {

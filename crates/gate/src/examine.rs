@@ -9,7 +9,7 @@ use proofmark_contract::check_case;
 use proofmark_schema::isolation::Confinement;
 use proofmark_schema::precision::{InputPrecision, Precision};
 use proofmark_schema::proof::{Errors, Proof, Refusal, StageReport};
-use proofmark_schema::{Case, ErrorContract, Outcome, Receipt, Reproducibility};
+use proofmark_schema::{Case, CodeFile, ErrorContract, Outcome, Receipt, Reproducibility};
 
 impl Examiner<'_> {
     /// Examines one case. The proof says whether it passed; see [`crate::certify`] for the way
@@ -32,7 +32,7 @@ impl Examiner<'_> {
                 return (finish(proof, Some(refusal), None), Receipt::default());
             }
         };
-        let receipt = subject.loaded().receipt.clone();
+        let mut receipt = subject.loaded().receipt.clone();
         proof.contract = subject.loaded().contract;
         let mut exam = Examination::new(self, case, &signature, subject);
         let mut refusal = None;
@@ -48,6 +48,7 @@ impl Examiner<'_> {
                 break;
             }
         }
+        exam.subject.note_code(&mut receipt);
         proof.left = exam.subject.left();
         proof.confinement = exam.subject.confinement();
         if refusal.is_none() {
@@ -63,6 +64,17 @@ impl Examiner<'_> {
         let attack = confinement.attack()?;
         let reason = format!("it reached for another process ({attack}), which was refused");
         Some(self.refusal(case, Outcome::Caught, None, reason))
+    }
+
+    /// Examines a further case of a contender that gave this receipt before. What was found then
+    /// holds only for the same files.
+    pub(crate) fn examine_again(&self, case: &Case, before: &Receipt) -> (Proof, Receipt) {
+        let (mut proof, receipt) = self.examine(case);
+        if let Some(file) = before.replaced_in(&receipt) {
+            let refusal = self.refusal(case, Outcome::Broken, None, replaced(file));
+            proof = finish(proof, Some(refusal), None);
+        }
+        (proof, receipt)
     }
 
     fn blank(&self, case: &Case) -> Proof {
@@ -82,6 +94,12 @@ impl Examiner<'_> {
             refusal: None,
         }
     }
+}
+
+/// Why a proof does not hold for a file that has taken the place of the one that was proven.
+pub(crate) fn replaced(file: &CodeFile) -> String {
+    let CodeFile { name, sha256 } = file;
+    format!("its file {name} is no longer the one that was proven: its SHA-256 is now {sha256}")
 }
 
 fn finish(mut proof: Proof, refusal: Option<Refusal>, looks_like: Option<InputPrecision>) -> Proof {

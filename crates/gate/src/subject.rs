@@ -6,7 +6,7 @@ use proofmark_arena::{
 };
 use proofmark_contract::{Filling, Op, Role, Signature, Values};
 use proofmark_schema::isolation::Confinement;
-use proofmark_schema::{Case, ContenderId, Pages, Underflow};
+use proofmark_schema::{Case, ContenderId, Pages, Receipt, Underflow};
 use proofmark_tensor::{Layout, Placement, mix};
 use std::borrow::Cow;
 
@@ -95,6 +95,11 @@ impl<'a> Subject<'a> {
     /// What it said when it was loaded.
     pub(crate) fn loaded(&self) -> &Loaded {
         &self.loaded
+    }
+
+    /// Adds the files of code that it has opened since it was loaded.
+    pub(crate) fn note_code(&self, receipt: &mut Receipt) {
+        self.worker.note_code(receipt);
     }
 
     /// Changes how many threads it may use.

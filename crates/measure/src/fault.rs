@@ -5,6 +5,8 @@
 pub enum FaultKind {
     /// It died, hung, or could not be started.
     Died,
+    /// Its files are no longer those that were proven, or no longer open.
+    Broken,
     /// A timed output was wrong, or something was written beside it.
     Wrong,
     /// Its clock does not measure its work, or it reached for another process.

@@ -162,8 +162,13 @@ impl Stable for Workers<'_, '_> {
                 .find_map(|other| entrants[other].as_ref());
             let seat = Seat { cpu: processor_of(&self.field[arm]), ..self.seat };
             let entered = self.field[arm].enter(trial, inputs, &seat, beside);
-            let failed =
-                |fault: Fault| fault_of(self.field, arm, FaultKind::Died, fault.to_string());
+            let failed = |fault: Fault| {
+                let kind = match fault {
+                    Fault::Broken(_) => FaultKind::Broken,
+                    _ => FaultKind::Died,
+                };
+                fault_of(self.field, arm, kind, fault.to_string())
+            };
             entrants[arm] = Some(entered.map_err(failed)?);
         }
         let entrants: Vec<Entrant<'_>> = entrants.into_iter().flatten().collect();

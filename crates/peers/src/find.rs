@@ -1,5 +1,6 @@
 //! Whether a peer is on this machine: on the shelf, or with the system's libraries.
 
+use crate::install::below;
 use crate::{Peer, PeerShelf, PythonHome, Source};
 use std::path::{Path, PathBuf};
 
@@ -28,6 +29,36 @@ pub struct Found {
     pub python: Option<PythonHome>,
     /// It was declared to compile machine code while it runs.
     pub has_jit: bool,
+}
+
+impl Found {
+    /// The files that make this peer what it is, in order: the library that is opened, the other
+    /// libraries of its folder on the shelf, and for Python packages the lists in which the
+    /// installer wrote down the hash of every file. Libraries of the system are not its own.
+    pub fn own_files(&self) -> Vec<PathBuf> {
+        let is_library = |path: &PathBuf| {
+            path.file_name().is_some_and(|name| name.to_string_lossy().contains(".so"))
+        };
+        let mut files: Vec<PathBuf> = match (&self.python, &self.place) {
+            (Some(python), _) => python.packages.iter().flat_map(|at| lists_in(at)).collect(),
+            (None, Some(place)) => below(place).into_iter().filter(is_library).collect(),
+            (None, None) => Vec::new(),
+        };
+        files.retain(|path| path.is_file());
+        files.push(self.library.clone());
+        files.sort_unstable();
+        files.dedup();
+        files
+    }
+}
+
+/// The file in which an installer of Python packages lists a package's files with their hashes.
+const RECORD: &str = "RECORD";
+
+/// The lists of the packages in a folder.
+fn lists_in(folder: &Path) -> Vec<PathBuf> {
+    let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
+    entries.map(|entry| entry.path().join(RECORD)).collect()
 }
 
 /// What can be said of a peer without opening it.
@@ -82,6 +113,32 @@ fn hint(peer: &dyn Peer, shelf: &PeerShelf) -> String {
 mod tests {
     use super::*;
     use crate::{all, by_name, register};
+
+    #[test]
+    fn own_files_are_those_of_the_peer_and_not_of_the_system() {
+        let folder = tempfile::tempdir().unwrap();
+        let at = |name: &str| folder.path().join(name);
+        for name in ["place/wheels/libx.so.2", "place/wheels/x.py", "lib/libpython.so", "lib/b.so"]
+        {
+            std::fs::create_dir_all(at(name).parent().unwrap()).unwrap();
+            std::fs::write(at(name), "").unwrap();
+        }
+        std::fs::create_dir_all(at("site/x-1.dist-info")).unwrap();
+        std::fs::write(at("site/x-1.dist-info/RECORD"), "").unwrap();
+        let found = |place: Option<&str>, library: &str, packages: Option<&str>| Found {
+            version: None,
+            place: place.map(at),
+            library: at(library),
+            python: packages.map(|site| PythonHome { prefix: at(""), packages: vec![at(site)] }),
+            has_jit: false,
+        };
+        let registered = found(Some("nothing"), "lib/b.so", None).own_files();
+        assert_eq!(registered, [at("lib/b.so")]);
+        let wheels = found(Some("place"), "lib/b.so", None).own_files();
+        assert_eq!(wheels, [at("lib/b.so"), at("place/wheels/libx.so.2")]);
+        let python = found(Some("place"), "lib/libpython.so", Some("site")).own_files();
+        assert_eq!(python, [at("lib/libpython.so"), at("site/x-1.dist-info/RECORD")]);
+    }
 
     #[test]
     fn a_registered_library_that_is_gone_is_told_and_not_forgotten() {

@@ -296,7 +296,7 @@ fn wheel_version(folder: &Path, package: &str) -> String {
 }
 
 /// Everything below a folder.
-fn below(folder: &Path) -> Vec<PathBuf> {
+pub(crate) fn below(folder: &Path) -> Vec<PathBuf> {
     let mut all = Vec::new();
     let mut folders = vec![folder.to_owned()];
     while let Some(folder) = folders.pop() {

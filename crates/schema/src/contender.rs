@@ -127,7 +127,18 @@ impl<'de> Deserialize<'de> for ContenderId {
     }
 }
 
-/// What a contender says of itself: version, build flags, the path it chose.
+/// A file whose code a worker has mapped.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub struct CodeFile {
+    /// Its name, without its folder.
+    pub name: String,
+    /// SHA-256 of its bytes, in hexadecimal: what `sha256sum` prints. Empty if the file could not
+    /// be read any more, for example because it was removed after it was opened.
+    pub sha256: String,
+}
+
+/// What a contender says of itself (version, build flags, the path it chose), and which files its
+/// code came from, which the supervisor reads from the kernel.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Receipt {
     /// Version of the library or kernel.
@@ -152,6 +163,34 @@ pub struct Receipt {
     /// What is planted into it to test the tool; none in a contender of real code.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub planted: Option<String>,
+    /// The program that its worker runs; none in records that are older than this field.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub program: Option<CodeFile>,
+    /// The libraries that its worker has opened, those of the system included, in order of their
+    /// names; empty in records that are older than this field.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub libraries: Vec<CodeFile>,
+}
+
+impl Receipt {
+    /// Every file of code: the program first, then the libraries.
+    pub fn code(&self) -> impl Iterator<Item = &CodeFile> {
+        self.program.iter().chain(&self.libraries)
+    }
+
+    /// A file of a later receipt that has a name of this one, and other bytes.
+    pub fn replaced_in<'a>(&self, later: &'a Receipt) -> Option<&'a CodeFile> {
+        // Two libraries of one process may have the same name, in different folders.
+        let is_other = |file: &&CodeFile| {
+            let mut same_name = self.code().filter(|known| known.name == file.name).peekable();
+            let is_known = same_name.peek().is_some();
+            let may_be = |known: &CodeFile| {
+                known.sha256 == file.sha256 || known.sha256.is_empty() || file.sha256.is_empty()
+            };
+            is_known && !same_name.any(may_be)
+        };
+        later.code().find(is_other)
+    }
 }
 
 #[cfg(test)]
@@ -173,7 +212,34 @@ mod tests {
         );
         let receipt: Receipt = serde_json::from_str(old).unwrap();
         assert_eq!((receipt.threads, &receipt.planted), (None, &None));
+        assert_eq!(receipt.code().count(), 0);
         assert_eq!(serde_json::to_string(&receipt).unwrap(), old);
+    }
+
+    #[test]
+    fn a_file_of_the_same_name_with_other_bytes_is_a_replaced_one() {
+        let file = |name: &str, sha256: &str| CodeFile {
+            name: name.to_owned(),
+            sha256: sha256.to_owned(),
+        };
+        let receipt = |libraries: &[(&str, &str)]| Receipt {
+            program: Some(file("program", "aa")),
+            libraries: libraries.iter().map(|(name, hash)| file(name, hash)).collect(),
+            ..Receipt::default()
+        };
+        let proven = receipt(&[("libc.so.6", "cc"), ("libx.so", "11"), ("libx.so", "12")]);
+        for same in [
+            receipt(&[]),
+            receipt(&[("libx.so", "12"), ("libx.so", "11")]),
+            receipt(&[("libx.so", "")]),
+            receipt(&[("libopened_later.so", "99")]),
+        ] {
+            assert_eq!(proven.replaced_in(&same), None, "{same:?}");
+        }
+        let other = receipt(&[("libc.so.6", "cc"), ("libx.so", "13")]);
+        assert_eq!(proven.replaced_in(&other), Some(&file("libx.so", "13")));
+        let other = Receipt { program: Some(file("program", "bb")), ..receipt(&[]) };
+        assert_eq!(proven.replaced_in(&other), Some(&file("program", "bb")));
     }
 
     #[test]

@@ -92,7 +92,7 @@ pub enum FromWorker {
     /// The contender is loaded.
     Loaded {
         /// What it says of itself.
-        receipt: Receipt,
+        receipt: Box<Receipt>,
         /// What it promises.
         contract: ErrorContract,
         /// Bytes of scratch memory it works in.

@@ -93,11 +93,11 @@ impl Contender {
     pub(crate) fn introduce(&self) -> FromWorker {
         let prepared_bytes = self.prepared.as_slice().len();
         FromWorker::Loaded {
-            receipt: Receipt {
+            receipt: Box::new(Receipt {
                 prepared_outside: prepared_bytes > 0 || self.receipt.prepared_outside,
                 threads: Some(self.threads),
                 ..self.receipt.clone()
-            },
+            }),
             contract: self.kernel.contract(&self.case),
             workspace_bytes: self.workspace.as_slice().len(),
             prepared_bytes,

@@ -3,7 +3,7 @@
 use crate::PROOFMARK;
 use serde_json::Value;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
+use std::process::{Command, Output, Stdio};
 
 /// A folder with a shelf of fakes, and a store.
 struct Place(tempfile::TempDir);
@@ -255,6 +255,78 @@ fn a_library_that_broke_or_went_after_it_was_registered_is_told() {
         }
     }
     assert_eq!(place.run(&["peers", "remove", "fake-right"]).0, 0);
+}
+
+#[test]
+fn a_plug_in_that_was_built_anew_is_proven_anew() {
+    let place = Place::with(&["right"]);
+    let library = place.0.path().join("libright.so");
+    let prove = ["prove", "add", "--dtype", "f32", "--with", "peer/fake-right", "--missing"];
+    let (code, out) = place.run(&prove);
+    assert_eq!(code, 0, "{out}");
+    assert!(out.contains("PROVEN"), "{out}");
+    let (code, again) = place.run(&prove);
+    assert_eq!(code, 0, "{again}");
+    assert!(!again.contains("PROVEN add"), "nothing has changed: {again}");
+    std::fs::rename(place.compile("wrong"), &library).unwrap();
+    let (code, wrong) = place.run(&prove);
+    assert_eq!(code, 3, "{wrong}");
+    assert!(wrong.contains("WRONG"), "{wrong}");
+}
+
+#[test]
+fn a_plug_in_that_is_replaced_during_a_bench_gets_no_number() {
+    let place = Place::with(&["right"]);
+    let library = place.0.path().join("libright.so");
+    let wrong = place.compile("wrong");
+    // The cases are many, so that the bench is not over when the library is replaced.
+    let arguments = ["bench", "add", "--dtype", "f32", "--sweep", "b=1:64 s=3 d=17", "--quick"];
+    let more = ["--threads", "1", "--settle", "0", "--format", "json", "--with", "peer/fake-right"];
+    let mut command = Command::new(PROOFMARK);
+    command.args(arguments).args(more).current_dir(place.0.path());
+    command.env("PROOFMARK_PEERS", place.0.path().join("shelf"));
+    let bench = command.stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
+    let runs = place.0.path().join(".proofmark/runs");
+    let is_recorded = || {
+        let runs = std::fs::read_dir(&runs).into_iter().flatten().flatten();
+        runs.filter_map(|run| std::fs::metadata(run.path().join("journal")).ok())
+            .any(|journal| journal.len() > 4096)
+    };
+    while !is_recorded() {
+        std::thread::sleep(std::time::Duration::from_millis(5));
+    }
+    std::fs::rename(wrong, &library).unwrap();
+    let output = bench.wait_with_output().unwrap();
+    let document: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let records = document["records"].as_array().unwrap();
+    assert_eq!(records[0]["outcome"], "PROVEN", "{:#}", records[0]);
+    let last = records.last().unwrap();
+    assert!(last["time_ms"].is_null(), "{last:#}");
+    assert_eq!(last["outcome"], "BROKEN", "{last:#}");
+    assert!(last["reason"].as_str().unwrap().contains("libright.so"), "{last:#}");
+}
+
+#[test]
+fn the_files_of_a_plug_in_are_in_its_receipt_by_name_and_hash() {
+    let place = Place::with(&["right"]);
+    let (code, records) = place.bench("native/simd peer/fake-right", "1");
+    assert_eq!(code, 0, "{records:#?}");
+    let runs = place.0.path().join(".proofmark/runs");
+    let run = std::fs::read_dir(runs).unwrap().next().unwrap().unwrap().path();
+    let records = std::fs::read_to_string(run.join("records.jsonl")).unwrap();
+    let records: Vec<Value> =
+        records.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let receipt = |name: &str| of(&records, name)["receipt"].clone();
+    let files = |name: &str| receipt(name)["libraries"].as_array().unwrap().clone();
+    let is_it = |file: &Value| file["name"] == "libright.so";
+    assert!(!files("native/simd").iter().any(is_it));
+    let library = files("peer/fake-right").into_iter().find(is_it).expect("it was opened");
+    let printed = Command::new("sha256sum").arg(place.0.path().join("libright.so")).output();
+    let printed = String::from_utf8(printed.unwrap().stdout).unwrap();
+    assert_eq!(Some(library["sha256"].as_str().unwrap()), printed.split(' ').next());
+    let programs = ["native/simd", "peer/fake-right"].map(|name| receipt(name)["program"].clone());
+    assert_eq!(programs[0], programs[1], "both run in this program");
+    assert_eq!(programs[0]["sha256"].as_str().map(str::len), Some(64));
 }
 
 #[test]

@@ -3,13 +3,14 @@
 
 use super::portfolio::{Certified, ProveRequest};
 use crate::EngineError;
-use proofmark_peers::PeerShelf;
-use proofmark_schema::{ContenderId, DType, Family, Outcome};
+use proofmark_arena::sha256;
+use proofmark_peers::{Found, PeerShelf};
+use proofmark_schema::{CodeFile, ContenderId, DType, Family, Outcome, Receipt};
 use proofmark_store::Store;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// The file in the store that keeps the last verdict of each contender.
 const FILE: &str = "proofs.json";
@@ -46,11 +47,15 @@ impl<'a> ProofBook<'a> {
     }
 
     /// Keeps a verdict in place of the last one of the same contender. When this returns, it is on
-    /// the disk; other commands may keep theirs in the same store meanwhile.
+    /// the disk; other commands may keep theirs in the same store meanwhile. A verdict on files
+    /// that were replaced while they were judged is not kept.
     ///
     /// # Errors
     /// If the store cannot be written.
     pub(crate) fn keep(&self, one: &Certified) -> Result<(), EngineError> {
+        if self.was_replaced(one) {
+            return Ok(());
+        }
         let fresh = Kept {
             op: one.op.to_owned(),
             contender: one.contender.clone(),
@@ -67,6 +72,17 @@ impl<'a> ProofBook<'a> {
             serde_json::to_vec_pretty(&kept).unwrap_or_default()
         };
         Ok(self.store.update_file(FILE, add)?)
+    }
+
+    /// Whether the library that was judged is no longer the one on the disk.
+    fn was_replaced(&self, one: &Certified) -> bool {
+        let found = found(&self.request.shelf, &one.contender);
+        let library = found.map(|found| found.library);
+        let Some(library) = library.and_then(|path| path.canonicalize().ok()) else { return false };
+        let name = library.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        let sha256 = sha256(&library).unwrap_or_default();
+        let now = Receipt { libraries: vec![CodeFile { name, sha256 }], ..Receipt::default() };
+        one.receipt.replaced_in(&now).is_some()
     }
 
     /// The verdicts that need not be made again: passed by this program on these terms. A refused
@@ -107,16 +123,29 @@ fn parse(text: Option<Vec<u8>>) -> Vec<Kept> {
     text.and_then(|text| serde_json::from_slice(&text).ok()).unwrap_or_default()
 }
 
-/// What a verdict is about: this program, and the version of a peer that it opens.
+/// What a verdict is about: this program, and of a peer that it opens the version and the SHA-256
+/// of the peer's own files. A plug-in that was built anew is another contender.
 pub(crate) fn identity(program: &str, shelf: &PeerShelf, contender: &ContenderId) -> String {
-    let peer = (contender.family == Family::Peer)
-        .then(|| proofmark_peers::by_name(shelf, &contender.name))
-        .flatten();
-    let found = peer.and_then(|peer| proofmark_peers::find(peer, shelf));
-    match found.and_then(|found| found.version) {
-        Some(version) => format!("{program} {version}"),
-        None => program.to_owned(),
+    let Some(found) = found(shelf, contender) else { return program.to_owned() };
+    let hash = |path: &PathBuf| sha256(path).unwrap_or_default();
+    let mut hashes: Vec<String> = found.own_files().iter().map(hash).collect();
+    let files = match hashes.len() {
+        1 => hashes.remove(0),
+        _ => blake3::hash(hashes.join("\n").as_bytes()).to_hex().to_string(),
+    };
+    match found.version {
+        Some(version) => format!("{program} {version} {files}"),
+        None => format!("{program} {files}"),
     }
+}
+
+/// Where a peer is; nothing for other contenders.
+fn found(shelf: &PeerShelf, contender: &ContenderId) -> Option<Found> {
+    if contender.family != Family::Peer {
+        return None;
+    }
+    let peer = proofmark_peers::by_name(shelf, &contender.name)?;
+    proofmark_peers::find(peer, shelf)
 }
 
 /// What else a verdict depends on beside its seed: threads, the paths that are compared, the tuned
@@ -141,8 +170,7 @@ mod tests {
     use crate::{Event, Known, Listener, Shard, coverage, prove};
     use proofmark_arena::Arena;
     use proofmark_ops::tuning::{Blocks, Settings};
-    use proofmark_schema::{Isa, Receipt};
-    use std::path::PathBuf;
+    use proofmark_schema::Isa;
     use std::sync::Mutex;
 
     fn tuned(part: usize, blocks: Option<Blocks>) -> Settings {

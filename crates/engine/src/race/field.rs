@@ -36,6 +36,7 @@ pub(crate) fn refused_while_measured(mut proof: Proof, fault: &RaceFault) -> Pro
         FaultKind::Wrong => Outcome::Wrong,
         FaultKind::Lied => Outcome::Caught,
         FaultKind::Died => Outcome::Crashed,
+        FaultKind::Broken => Outcome::Broken,
         FaultKind::Undecided => Outcome::Undecided,
     };
     // The command runs a race because only a race reproduces the fault: the contender was proven

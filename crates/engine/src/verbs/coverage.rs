@@ -5,6 +5,7 @@ use crate::{Roster, ops};
 use proofmark_peers::{PeerShelf, Status};
 use proofmark_schema::{ContenderId, DType, Isa, Outcome};
 use proofmark_store::Store;
+use std::collections::BTreeMap;
 use std::path::Path;
 
 /// What is known of a contender on an op for an element type.
@@ -34,13 +35,16 @@ pub fn coverage(store: &Store, program: &Path, shelf: &PeerShelf, cap: Isa) -> V
     let kept = read(store);
     let program = hash(program);
     let roster = Roster::new("native/* peer/*", cap).with_peers(shelf);
+    // Files of a peer are read once for all ops.
+    let mut identities = BTreeMap::new();
     let mut all = Vec::new();
     for entry in ops() {
         let kernels = roster.kernels(entry).into_iter().map(|(who, _, _)| (who, true));
         let peers = roster.peers(entry).into_iter();
         let peers = peers.map(|(who, _, status)| (who, matches!(status, Status::Ready(_))));
         for (contender, is_here) in kernels.chain(peers) {
-            let of = identity(&program, shelf, &contender);
+            let find = || identity(&program, shelf, &contender);
+            let of = identities.entry(contender.clone()).or_insert_with(find).clone();
             let state = |dtype: DType| {
                 let of_this = |one: &&Kept| {
                     one.op == entry.op.name()

@@ -47,6 +47,7 @@ fn reason(proof: &Proof) -> String {
 pub(super) fn of_fault(kind: Kind, fault: &RaceFault) -> Judgement {
     let outcome = match fault.kind {
         FaultKind::Died => "CRASHED",
+        FaultKind::Broken => "BROKEN",
         FaultKind::Wrong => "WRONG",
         FaultKind::Lied => "CAUGHT",
         FaultKind::Undecided => "UNDECIDED",
