@@ -9,7 +9,9 @@ PROOFMARK=$(command -v "${PROOFMARK:-proofmark}")
 export PROOFMARK PROOFMARK_UNDER_TEST=$PROOFMARK
 place=$(mktemp -d)
 trap 'rm -rf "$place"' EXIT
-export PROOFMARK_STORE=$place/store
+export PROOFMARK_STORE=$place/store PROOFMARK_BUILD_CACHE=$place/cache
+# The worker of each revision becomes another program, which the sandbox of T2 refuses.
+export PROOFMARK_ISOLATION=t1
 mkdir -p "$place/repo/src"
 cd "$place/repo"
 

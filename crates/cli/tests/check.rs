@@ -34,7 +34,12 @@ impl Place {
     fn expect(&self, arguments: &[&str], code: i32) -> (String, String) {
         let mut command = Command::new(PROOFMARK);
         command.args(arguments).current_dir(self.0.path()).env("PROOFMARK_STORE", "store");
-        let output = command.env("PROOFMARK_UNDER_TEST", PROOFMARK).output().unwrap();
+        command.env("PROOFMARK_BUILD_CACHE", "cache");
+        let output = command
+            .env("PROOFMARK_UNDER_TEST", PROOFMARK)
+            .env("PROOFMARK_ISOLATION", "t1")
+            .output()
+            .unwrap();
         let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
         let (out, talk) = (text(&output.stdout), text(&output.stderr));
         assert_eq!(output.status.code(), Some(code), "{arguments:?}\n{out}\n{talk}");

@@ -27,8 +27,13 @@ impl Place {
     fn run(&self, arguments: &[&str]) -> Output {
         let mut command = Command::new(PROOFMARK);
         command.args(arguments).arg("--store").arg(self.path("store"));
-        command.current_dir(self.0.path());
-        command.env("PROOFMARK_UNDER_TEST", PROOFMARK).output().expect("the program starts")
+        command.current_dir(self.0.path()).env("PROOFMARK_BUILD_CACHE", self.path("cache"));
+        // A worker that only starts another program has no place in a sandbox.
+        command
+            .env("PROOFMARK_UNDER_TEST", PROOFMARK)
+            .env("PROOFMARK_ISOLATION", "t1")
+            .output()
+            .expect("the program starts")
     }
 
     /// Runs, and expects one of the codes.

@@ -180,6 +180,36 @@ pub enum EngineError {
         /// The repository.
         top: PathBuf,
     },
+    /// The user has no folder for what can be made again.
+    #[error("there is no folder to keep builds of revisions in")]
+    NoCache,
+    /// Builds of revisions would be kept where a commit of the same repository can put them.
+    #[error(
+        "the build cache {} lies in the work tree of {}, where the change that is checked can \
+         commit a forged build",
+        cache.display(),
+        top.display()
+    )]
+    CacheInside {
+        /// The cache.
+        cache: PathBuf,
+        /// The work tree.
+        top: PathBuf,
+    },
+    /// Git tracks files of a place that a check relies on.
+    #[error(
+        "{place} {} has the file {} that git tracks, so the change that is checked can forge it",
+        path.display(),
+        file.display()
+    )]
+    Committed {
+        /// What lies there.
+        place: TrustedPlace,
+        /// Where.
+        path: PathBuf,
+        /// A tracked file, from the top of the work tree.
+        file: PathBuf,
+    },
     /// No package, or several, say which program is the worker.
     #[error("{} in {} says which program is its worker", said_by(packages), top.display())]
     NoWorker {
@@ -289,6 +319,27 @@ pub enum EngineError {
     Store(#[from] StoreError),
 }
 
+/// What a check relies on besides the two sides.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TrustedPlace {
+    /// Runs, proofs, baselines and programs.
+    Store,
+    /// Libraries of peers.
+    Peers,
+    /// The running program.
+    Program,
+}
+
+impl std::fmt::Display for TrustedPlace {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            TrustedPlace::Store => "the store",
+            TrustedPlace::Peers => "the folder of peers",
+            TrustedPlace::Program => "this program",
+        })
+    }
+}
+
 impl EngineError {
     /// What the user can do next.
     pub fn hint(&self) -> Option<String> {
@@ -383,6 +434,20 @@ impl EngineError {
                 "write what `git rev-parse` takes, or `rev:.` for the working tree as it is"
                     .to_owned(),
             ),
+            EngineError::NoCache | EngineError::CacheInside { .. } => Some(
+                "give a folder outside of the repository with `--build-cache PATH` or \
+                 PROOFMARK_BUILD_CACHE"
+                    .to_owned(),
+            ),
+            EngineError::Committed { place, .. } => Some(match place {
+                TrustedPlace::Store => "remove it from git and add the folder to .gitignore, or \
+                                        give another folder with `--store` or PROOFMARK_STORE"
+                    .to_owned(),
+                TrustedPlace::Peers => "remove it from git, or give another folder with \
+                                        PROOFMARK_PEERS"
+                    .to_owned(),
+                TrustedPlace::Program => "install proofmark outside of the repository".to_owned(),
+            }),
             EngineError::NoWorker { packages, .. } if packages.is_empty() => Some(
                 "add to the Cargo.toml of the crate whose program runs the kernels:\n\
                  [package.metadata.proofmark]\nworker = \"BIN\"\nargs = [\"__worker\"]"
@@ -470,6 +535,9 @@ impl EngineError {
             EngineError::Store(StoreError::Changed { .. } | StoreError::Altered { .. }) => {
                 Some(Severity::Integrity)
             }
+            EngineError::CacheInside { .. } | EngineError::Committed { .. } => {
+                Some(Severity::Integrity)
+            }
             EngineError::Store(StoreError::BadName(_) | StoreError::Renamed { .. }) => None,
             EngineError::Build { .. } | EngineError::NoGreeting { .. } => Some(Severity::Crashed),
             EngineError::Store(_)
@@ -482,6 +550,7 @@ impl EngineError {
             | EngineError::Sampling(_)
             | EngineError::Perf(_)
             | EngineError::OtherFormat { .. }
+            | EngineError::NoCache
             | EngineError::Command { .. }
             | EngineError::Start { .. } => Some(Severity::Environment),
             _ => None,

@@ -8,6 +8,7 @@
 mod bounded;
 mod error;
 mod event;
+mod git;
 mod jobs;
 mod ops;
 mod plan;
@@ -21,16 +22,17 @@ mod sweep;
 mod verbs;
 mod workload;
 
-pub use error::EngineError;
+pub use error::{EngineError, TrustedPlace};
 pub use event::{Event, Listener};
+pub use git::Tree;
 pub use ops::{find_op, ops};
 pub use plan::{
-    Arm, PROJECT_FILE, Project, Request, Roster, SIZES, Shard, Source, Suite, at_this_pace, cases,
-    check_contender, check_specimen, isa_cap, plan,
+    Arm, PROJECT_FILE, Project, Request, Roster, Ruled, RulesRequest, SIZES, Shard, Source, Suite,
+    at_this_pace, cases, check_contender, check_specimen, isa_cap, plan, read_rules,
 };
 pub use profile::{Inspected, ProfileRequest, Profiled, SampledBy, Sampling, inspect, profile};
 pub use prove::{Certified, ProofBook, ProveRequest};
-pub use race::{Here, Programs, regime};
+pub use race::{Built, Here, Programs, regime};
 pub use record::probe_machine;
 pub use render::{
     Constants, Emit, StoredRow, StoredRun, Traced, Tuned, TunedBlocks, TunedKernel, read_constants,

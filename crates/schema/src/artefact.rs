@@ -17,6 +17,9 @@ pub struct Artefact {
     /// The commit it was built from, where that is known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub revision: Option<String>,
+    /// The command that built it from the commit, where that is known.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub build: Vec<String>,
     /// The compiler, by the program's own word.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rustc: Option<String>,

@@ -67,9 +67,24 @@ impl Store {
             bytes: bytes.len() as u64,
             args: args.to_vec(),
             revision: None,
+            build: Vec::new(),
             rustc: rustc_of(&bytes),
             contender: None,
         })
+    }
+
+    /// Removes an artefact's program, so that it can be kept again.
+    ///
+    /// # Errors
+    /// If its hash could be a path, or the disk refuses.
+    pub fn remove_program(&self, artefact: &Artefact) -> Result<(), StoreError> {
+        check_run_id(&artefact.sha256)?;
+        let path = self.programs().join(&artefact.sha256);
+        match fs::remove_file(&path) {
+            // Already gone, which is the intended result.
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+            removed => removed.map_err(StoreError::io("remove", &path)),
+        }
     }
 
     /// Where an artefact's program lies, after its bytes were checked against its hash.
@@ -172,12 +187,7 @@ impl Store {
         // A hash that could be a path was not written by this store, so nothing is removed for it.
         let is_hash = check_run_id(&artefact.sha256).is_ok();
         if is_hash && !named.iter().any(|(_, other)| other.sha256 == artefact.sha256) {
-            let path = self.programs().join(&artefact.sha256);
-            match fs::remove_file(&path) {
-                // Already gone, which is the intended result.
-                Err(error) if error.kind() == io::ErrorKind::NotFound => {}
-                removed => removed.map_err(StoreError::io("remove", &path))?,
-            }
+            self.remove_program(&artefact)?;
         }
         Ok(artefact)
     }
@@ -235,6 +245,21 @@ mod tests {
         fs::remove_file(&path).unwrap();
         fs::write(&path, b"something else").unwrap();
         assert!(matches!(store.program(&kept), Err(StoreError::Changed { .. })));
+    }
+
+    #[test]
+    fn a_changed_program_is_kept_again_once_it_is_removed() {
+        let (_folder, store, program) = place();
+        let kept = store.keep_program(&program, &[]).unwrap();
+        let path = store.programs().join(&kept.sha256);
+        fs::remove_file(&path).unwrap();
+        fs::write(&path, b"something else").unwrap();
+        store.keep_program(&program, &[]).unwrap();
+        assert!(store.program(&kept).is_err(), "what was forged is not hidden");
+        store.remove_program(&kept).unwrap();
+        store.remove_program(&kept).unwrap();
+        assert_eq!(store.keep_program(&program, &[]).unwrap(), kept);
+        assert!(store.program(&kept).is_ok());
     }
 
     #[test]

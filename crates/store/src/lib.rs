@@ -9,7 +9,7 @@
 //!   slices.bin      } written when the run is sealed, derived from the journal
 //!   seal.json      /
 //! <root>/baselines/<name>.json   worker programs that the user named
-//! <root>/builds/<commit>.json     worker programs built from revisions
+//! <root>/builds/<commit>-<id>.json   worker programs built from revisions, in the build cache
 //! <root>/programs/<sha-256>       the programs themselves
 //! <root>/imports/<name>.json     other tools' numbers
 //! <root>/machine/<fingerprint>.json   the last probe of a machine

@@ -1,6 +1,6 @@
 //! A whole check as data: what a report shows and an exit code follows from.
 
-use super::{Judgement, Target, TargetWord};
+use super::{Judgement, Origin, Target, TargetWord};
 use crate::exit_severity;
 use proofmark_schema::decision::CaseDecision;
 use proofmark_schema::finding::Severity;
@@ -42,6 +42,8 @@ pub struct Checked {
     pub base: String,
     /// The other.
     pub new: String,
+    /// Where the rules come from, if the base is a revision.
+    pub origin: Option<Origin>,
     /// Error rate of the whole check.
     pub alpha: f64,
     /// The runs that keep its races.
@@ -55,8 +57,20 @@ pub struct Checked {
 }
 
 impl Checked {
-    /// The worst severity of all cases and targets.
+    /// The worst severity of all cases and targets. A change that fails and loosens what judges it
+    /// is an attempt at forgery until a person has looked at it.
     pub fn severity(&self) -> Severity {
+        if self.is_forgery() { Severity::Integrity } else { self.judged() }
+    }
+
+    /// Whether the change fails by the rules of its base and loosens them.
+    pub fn is_forgery(&self) -> bool {
+        let is_loosened = self.origin.as_ref().is_some_and(Origin::is_loosened);
+        is_loosened && self.judged() >= Severity::Regression
+    }
+
+    /// What the rules say of all cases and targets.
+    fn judged(&self) -> Severity {
         let cases = self.cases.iter().filter_map(|case| exit_severity(&case.judgement.findings));
         let targets = self.targets.iter().map(|target| match target.word {
             TargetWord::Missed => Severity::Regression,

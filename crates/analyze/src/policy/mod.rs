@@ -2,11 +2,13 @@
 
 mod checked;
 mod judge;
+mod origin;
 mod row;
 mod target;
 
 pub use checked::{Checked, CheckedCase, CheckedTarget};
 pub use judge::{Change, Judgement, Open, in_percent};
+pub use origin::{Edit, Origin};
 pub use row::Row;
 pub use target::{RATIO, Target, TargetWord};
 

@@ -1,11 +1,11 @@
 //! `proofmark baseline`: worker programs that are kept, so that they can be run again.
 
-use super::{RepoPath, StorePath, arm, here};
+use super::{BuildCache, Isolated, RepoPath, StorePath, arm, here};
 use crate::exit;
 use crate::output::{Failure, Format, print_document};
 use crate::progress::Progress;
 use clap::{Args, Subcommand};
-use proofmark_engine::{Arm, EngineError, Programs, Shelf, Store};
+use proofmark_engine::{Arm, Built, EngineError, Programs, Shelf, Store};
 use proofmark_report::reports;
 use proofmark_schema::{Artefact, ContenderId};
 
@@ -53,7 +53,11 @@ struct Save {
     #[arg(long)]
     contender: Option<ContenderId>,
     #[command(flatten)]
+    isolated: Isolated,
+    #[command(flatten)]
     repo: RepoPath,
+    #[command(flatten)]
+    builds: BuildCache,
 }
 
 impl Baseline {
@@ -78,8 +82,15 @@ impl Baseline {
 
     fn save(&self, store: &Store, save: &Save) -> Result<Artefact, Failure> {
         let progress = Progress::new(self.quiet);
-        let programs =
-            Programs { store, here: &here(None)?, repo: &save.repo.repo, listener: &progress };
+        let cache = save.builds.folder();
+        let programs = Programs {
+            store,
+            cache: cache.as_deref(),
+            here: &here(save.isolated.isolation)?,
+            repo: &save.repo.repo,
+            listener: &progress,
+            built: Built::default(),
+        };
         let kept =
             programs.save_baseline(&save.name, save.from.as_ref(), save.contender.as_ref())?;
         progress.finish();

@@ -1,19 +1,19 @@
 //! `proofmark check`: a change held against a project's rules, for people and for CI.
 
 use super::quantities::{seconds, settling, share};
-use super::{StorePath, arm, cap, drawn_seed, here, shelf};
+use super::{BuildCache, Isolated, StorePath, arm, cap, drawn_seed, here, shelf};
 use crate::exit;
 use crate::output::{Failure, Format, print, print_document, say};
 use crate::progress::Progress;
 use clap::{Args, ValueEnum};
 use proofmark_engine::policy::Checked;
 use proofmark_engine::{
-    Arm, CheckRequest, Day, EngineError, Programs, Project, Request, Source, cases, check,
-    unix_seconds,
+    Arm, Built, CheckRequest, Day, Programs, Request, Ruled, RulesRequest, Source, cases, check,
+    read_rules, unix_seconds,
 };
 use proofmark_report::reports;
 use proofmark_schema::{Case, Isa};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 /// Arguments of `check`.
 #[derive(Args)]
@@ -26,9 +26,13 @@ pub(crate) struct Check {
     /// The other side; the working tree where the base is a revision, else this program
     #[arg(long, value_name = "ARM", value_parser = side)]
     new: Option<Arm>,
-    /// The project's file; the nearest proofmark.toml from here upwards by default
+    /// The project's file; the nearest proofmark.toml from here upwards by default. Where the base
+    /// is a revision, its version of the file judges, unless the file is outside of the repository
     #[arg(long, value_name = "PATH")]
     config: Option<PathBuf>,
+    /// The revision whose version of the file judges; the base by default
+    #[arg(long, value_name = "REVISION")]
+    rules: Option<String>,
     /// Seconds after which no further trial of a race starts
     #[arg(long, value_parser = seconds)]
     seconds: Option<f64>,
@@ -44,6 +48,10 @@ pub(crate) struct Check {
     /// Folder of the crate whose revisions `rev:` means; that of the file by default
     #[arg(long, value_name = "PATH")]
     repo: Option<PathBuf>,
+    #[command(flatten)]
+    builds: BuildCache,
+    #[command(flatten)]
+    isolated: Isolated,
     #[command(flatten)]
     store: StorePath,
     /// How results are written
@@ -76,14 +84,19 @@ const ALPHA: f64 = 0.01;
 
 impl Check {
     pub(crate) fn run(&self) -> Result<u8, Failure> {
-        let project = self.project()?;
-        let request = self.request(&project, cap()?)?;
+        let ruled = self.ruled()?;
+        let request = self.request(&ruled, cap()?)?;
         let progress = Progress::new(self.quiet);
         let store = self.store.open()?;
-        let (here, beside) = (here(None)?, project.path.parent().unwrap_or(Path::new(".")));
-        let beside = if beside.as_os_str().is_empty() { Path::new(".") } else { beside };
-        let repo = self.repo.as_deref().unwrap_or(beside);
-        let programs = Programs { store: &store, here: &here, repo, listener: &progress };
+        let (here, cache) = (here(self.isolated.isolation)?, self.builds.folder());
+        let programs = Programs {
+            store: &store,
+            cache: cache.as_deref(),
+            here: &here,
+            repo: &ruled.repo,
+            listener: &progress,
+            built: Built::default(),
+        };
         let checked = check(&programs, &request)?;
         progress.finish();
         let code = match (exit::of_decision(checked.severity()), self.exit_zero_on) {
@@ -91,7 +104,7 @@ impl Check {
             (code, _) => code,
         };
         print_document(self.format, &reports::check(&checked, code))?;
-        self.print_entries(&checked, &project.path)?;
+        self.print_entries(&checked, &ruled)?;
         if !self.quiet {
             for run in &checked.runs {
                 let folder = store.runs().join(run);
@@ -101,19 +114,22 @@ impl Check {
         Ok(code)
     }
 
-    fn project(&self) -> Result<Project, Failure> {
-        if let Some(path) = &self.config {
-            return Ok(Project::read(path)?);
-        }
+    fn ruled(&self) -> Result<Ruled, Failure> {
         let from = std::env::current_dir()
             .map_err(|error| Failure::environment(format!("cannot tell where this is: {error}")))?;
-        let found = Project::find(&from).ok_or(EngineError::NoProject { from })?;
-        Ok(Project::read(&found)?)
+        Ok(read_rules(&RulesRequest {
+            config: self.config.as_deref(),
+            from: &from,
+            repo: self.repo.as_deref(),
+            base: self.base.as_ref(),
+            new: self.new.as_ref(),
+            rules: self.rules.as_deref(),
+        })?)
     }
 
-    fn request(&self, project: &Project, cap: Isa) -> Result<CheckRequest, Failure> {
-        let base = self.base.clone().or_else(|| project.baseline.clone());
-        let base = base.ok_or_else(|| Failure {
+    fn request(&self, ruled: &Ruled, cap: Isa) -> Result<CheckRequest, Failure> {
+        let project = &ruled.project;
+        let base = ruled.base.clone().ok_or_else(|| Failure {
             message: "nothing says what is compared with".to_owned(),
             hint: Some(format!(
                 "give `--base rev:origin/main`, or write `baseline = \"rev:origin/main\"` under \
@@ -133,7 +149,7 @@ impl Check {
         Ok(CheckRequest {
             base,
             new,
-            cases: self.cases(project, cap)?,
+            cases: self.cases(ruled, cap)?,
             contenders: project.contenders.clone(),
             threads: if project.threads.is_empty() { vec![1] } else { project.threads.clone() },
             seconds: self.seconds.or(project.seconds).unwrap_or(SECONDS),
@@ -143,18 +159,21 @@ impl Check {
             cap,
             shelf: shelf(),
             rules: project.rules.clone(),
+            origin: ruled.origin.clone(),
             today: Day::of_unix(unix_seconds()),
         })
     }
 
     /// The cases that the file names one by one, then those of its suite.
-    fn cases(&self, project: &Project, cap: Isa) -> Result<Vec<Case>, Failure> {
+    fn cases(&self, ruled: &Ruled, cap: Isa) -> Result<Vec<Case>, Failure> {
+        let project = &ruled.project;
         let mut all = project.cases.clone();
         if project.suite.is_some() || !project.ops.is_empty() {
             all.extend(cases(&Request {
                 ops: project.ops.clone(),
                 dtypes: project.dtypes.clone(),
                 suite: project.suite.clone().unwrap_or_else(|| "standard".to_owned()),
+                tree: ruled.tree.clone(),
                 ..Request::of_cases(cap, shelf())
             })?);
         }
@@ -169,9 +188,17 @@ impl Check {
     }
 
     /// The entries that would explain what is not explained, to be pasted.
-    fn print_entries(&self, checked: &Checked, path: &Path) -> Result<(), Failure> {
+    fn print_entries(&self, checked: &Checked, ruled: &Ruled) -> Result<(), Failure> {
         let entries = reports::accept_entries(checked);
-        let lead = format!("To explain it, paste this into {} and say why:", path.display());
+        let path = ruled.project.path.display();
+        let lead = if ruled.tree.is_some() {
+            format!(
+                "To explain it, let a change of its own land first that adds this to {path} and \
+                 says why:"
+            )
+        } else {
+            format!("To explain it, paste this into {path} and say why:")
+        };
         match self.format {
             _ if entries.is_empty() => Ok(()),
             Format::Table => print(&format!("\n{lead}\n\n{entries}")),

@@ -2,12 +2,12 @@
 
 use super::asked::AskedCases;
 use super::quantities::{seconds, settling, share};
-use super::{RepoPath, Shown, StorePath, arm, cap, drawn_seed, here, shelf};
+use super::{BuildCache, Isolated, RepoPath, Shown, StorePath, arm, cap, drawn_seed, here, shelf};
 use crate::exit;
 use crate::output::{Failure, print_document, say};
 use crate::progress::Progress;
 use clap::Args;
-use proofmark_engine::{Arm, CompareRequest, Programs, Source, compare};
+use proofmark_engine::{Arm, Built, CompareRequest, Programs, Source, compare};
 use proofmark_report::reports::{self, ComparedArms};
 use proofmark_schema::{Cache, Case, ContenderId, Isa, Memory, Pages};
 
@@ -59,6 +59,10 @@ pub(crate) struct Compare {
     #[command(flatten)]
     repo: RepoPath,
     #[command(flatten)]
+    builds: BuildCache,
+    #[command(flatten)]
+    isolated: Isolated,
+    #[command(flatten)]
     store: StorePath,
     #[command(flatten)]
     shown: Shown,
@@ -94,9 +98,16 @@ impl Compare {
         };
         let progress = Progress::new(self.shown.quiet);
         let store = self.store.open()?;
-        let here = here(None)?;
-        let programs =
-            Programs { store: &store, here: &here, repo: &self.repo.repo, listener: &progress };
+        let here = here(self.isolated.isolation)?;
+        let cache = self.builds.folder();
+        let programs = Programs {
+            store: &store,
+            cache: cache.as_deref(),
+            here: &here,
+            repo: &self.repo.repo,
+            listener: &progress,
+            built: Built::default(),
+        };
         let compared = compare(&programs, &request)?;
         progress.finish();
         let arms = ComparedArms {

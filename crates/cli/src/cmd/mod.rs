@@ -157,6 +157,25 @@ impl StorePath {
     }
 }
 
+/// Where builds of revisions are kept.
+#[derive(clap::Args)]
+pub(crate) struct BuildCache {
+    /// Folder that builds of revisions are kept in, outside of the repository; `proofmark` in the
+    /// user's cache folder by default
+    #[arg(long, env = "PROOFMARK_BUILD_CACHE", value_name = "PATH")]
+    build_cache: Option<std::path::PathBuf>,
+}
+
+impl BuildCache {
+    fn folder(&self) -> Option<std::path::PathBuf> {
+        let of_user = || {
+            let base = etcetera::choose_base_strategy().ok()?;
+            Some(etcetera::BaseStrategy::cache_dir(&base).join("proofmark"))
+        };
+        self.build_cache.clone().or_else(of_user)
+    }
+}
+
 /// The message with its hint, because the argument parser has no hints of its own.
 fn with_hint(error: &EngineError) -> String {
     match error.hint() {

@@ -94,9 +94,10 @@ fn chosen(request: &Request) -> Result<Vec<Wanted>, EngineError> {
     let entries = entries(request)?;
     if request.sweep.is_none()
         && request.size.is_none()
-        && let Some(text) = workload::find(&request.suite)?
+        && let Some(text) = workload::find_in(&request.suite, request.tree.as_ref())?
     {
-        return workload::cases(&request.suite, &text, &request.ops, &request.dtypes);
+        let Request { suite, ops, dtypes, tree, .. } = request;
+        return workload::cases(suite, &text, ops, dtypes, tree.as_ref());
     }
     let mut all = Vec::new();
     for entry in entries {

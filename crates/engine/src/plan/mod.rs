@@ -2,8 +2,10 @@
 
 mod arm;
 mod cases;
+mod edits;
 pub(crate) mod estimate;
 mod make;
+mod origin;
 mod project;
 mod request;
 mod room;
@@ -16,6 +18,7 @@ pub use arm::{Arm, Source};
 pub(crate) use cases::{checked, fitting};
 pub use estimate::at_this_pace;
 pub use make::{cases, plan};
+pub use origin::{Ruled, RulesRequest, read_rules};
 pub use project::{PROJECT_FILE, Project};
 pub use request::Request;
 pub(crate) use room::{check_room, proofs_at_once};

@@ -1,6 +1,6 @@
 //! What a user asked for, before it is a plan.
 
-use crate::Sweep;
+use crate::{Sweep, Tree};
 use proofmark_peers::PeerShelf;
 use proofmark_schema::{AttrValue, Cache, Case, DType, Isa, Pages};
 
@@ -19,6 +19,8 @@ pub struct Request {
     pub size: Option<String>,
     /// A named sweep of the ops' suites.
     pub suite: String,
+    /// The commit whose files are workloads, where those of the working tree must not count.
+    pub tree: Option<Tree>,
     /// Attributes given on the command line.
     pub attrs: Vec<(String, AttrValue)>,
     /// The contenders that may enter, by pattern.
@@ -49,6 +51,7 @@ impl Request {
             sweep: None,
             size: None,
             suite: "standard".to_owned(),
+            tree: None,
             attrs: Vec::new(),
             with: String::new(),
             threads: Vec::new(),

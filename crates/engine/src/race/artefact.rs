@@ -1,10 +1,12 @@
 //! Turns an arm into a program that can be run: this one, a saved one, or one that is built now.
 
-use super::revision;
+use super::revision::{self, Builds};
 use crate::{Arm, EngineError, Listener, Source};
 use proofmark_arena::{Arena, Regime, Spawn};
 use proofmark_schema::{Artefact, ContenderId, FORMAT_VERSION, Isolation};
-use proofmark_store::{Shelf, Store};
+use proofmark_store::{Shelf, Store, StoreError};
+use std::cell::RefCell;
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 /// The running program as a worker.
@@ -22,13 +24,22 @@ pub struct Here {
 pub struct Programs<'a> {
     /// Where they are kept.
     pub store: &'a Store,
+    /// The folder that keeps builds of revisions; none where the user has no cache folder.
+    pub cache: Option<&'a Path>,
     /// The running program.
     pub here: &'a Here,
     /// The folder whose revisions are meant.
     pub repo: &'a Path,
     /// The listener that hears about builds.
     pub listener: &'a dyn Listener,
+    /// Revisions that this command has built: each is resolved and taken from the cache once, so
+    /// that the build of one side cannot replace the other, and edits of the working tree do not
+    /// count meanwhile.
+    pub built: Built,
 }
+
+/// Programs of revisions by their names.
+pub type Built = RefCell<BTreeMap<String, Artefact>>;
 
 /// An arm that can be run.
 pub(crate) struct Stand {
@@ -94,7 +105,7 @@ impl Programs<'_> {
     fn artefact(&self, arm: &Arm) -> Result<Artefact, EngineError> {
         match &arm.source {
             Source::Here => Ok(self.store.keep_program(&self.here.program, &self.here.args)?),
-            Source::Revision(name) => revision::build(self.store, self.repo, name, self.listener),
+            Source::Revision(name) => self.built(name),
             Source::Baseline(name) => {
                 let artefact = self.store.baseline(name)?;
                 if artefact.format != FORMAT_VERSION {
@@ -105,6 +116,24 @@ impl Programs<'_> {
             }
             Source::Run(_) => Err(EngineError::OnlyNumbers(arm.to_string())),
         }
+    }
+
+    /// The program of a revision, copied from the cache into the store: programs of both arms lie
+    /// in one folder, and a run stays whole when the cache is emptied.
+    fn built(&self, revision: &str) -> Result<Artefact, EngineError> {
+        if let Some(known) = self.built.borrow().get(revision) {
+            return Ok(known.clone());
+        }
+        let cache = Store::open(self.cache.ok_or(EngineError::NoCache)?)?;
+        let builds = Builds { cache: &cache, store: self.store.root(), repo: self.repo };
+        let artefact = revision::build(&builds, revision, self.listener)?;
+        let path = cache.program(&artefact)?;
+        let found = self.store.keep_program(&path, &artefact.args)?.sha256;
+        if found != artefact.sha256 {
+            return Err(StoreError::Changed { path, found }.into());
+        }
+        self.built.borrow_mut().insert(revision.to_owned(), artefact.clone());
+        Ok(artefact)
     }
 
     /// Checks the program's hash and lets it greet once.

@@ -6,10 +6,11 @@ mod decided;
 mod field;
 mod in_process;
 mod isolated;
+mod places;
 mod revision;
 
 pub(crate) use artefact::Stand;
-pub use artefact::{Here, Programs};
+pub use artefact::{Built, Here, Programs};
 pub(crate) use decided::{decided, looks_for};
 pub(crate) use field::{race_field, refused_while_measured, tell_new_inputs};
 pub(crate) use in_process::{call_ns, fork_join_ns};

@@ -4,6 +4,7 @@
 //! after the other: paths that the compiler writes into programs are then the same for both arms,
 //! and a build only does what changed.
 
+use crate::git::{Repository, command, is_worktree, last_lines, real, run, start};
 use crate::{EngineError, Event, Listener};
 use proofmark_schema::Artefact;
 use proofmark_store::{Shelf, Store, StoreError};
@@ -11,42 +12,60 @@ use serde_json::Value;
 use std::fs::{self, File};
 use std::io;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
 
-/// Words for the working tree as it is.
-const WORKTREE: [&str; 2] = [".", "WORKTREE"];
-/// Lines of a failed build that are shown.
-const LAST_LINES: usize = 20;
+/// Where revisions are built and what is built is kept.
+pub(crate) struct Builds<'a> {
+    /// The cache: outside of the repository, because a commit could forge what it holds.
+    pub(crate) cache: &'a Store,
+    /// The user's store, which is no part of the working tree.
+    pub(crate) store: &'a Path,
+    /// The folder of the crate.
+    pub(crate) repo: &'a Path,
+}
 
-/// Builds the worker program of a revision, unless it was built before by the same compiler.
+/// Builds the worker program of a revision, unless the cache has it: built from the same commit by
+/// the same command and compiler, with the bytes that its record names.
 ///
 /// # Errors
-/// If git does not know the revision, the crate names no worker, or it does not build.
+/// If the cache lies in the repository, git does not know the revision, the crate names no worker,
+/// or it does not build.
 pub(crate) fn build(
-    store: &Store,
-    repo: &Path,
+    builds: &Builds<'_>,
     revision: &str,
     listener: &dyn Listener,
 ) -> Result<Artefact, EngineError> {
-    let workshop = Workshop::open(store, repo)?;
+    let workshop = Workshop::open(builds)?;
     let commit = workshop.resolve(revision)?;
     let name = format!("{commit}-{}", workshop.id);
-    let rustc = run(Command::args(&mut command("rustc", repo), ["-V"]), "rustc -V")?;
+    // The revision's own tree says which compiler is meant, and which program.
+    workshop.check_out(&commit)?;
+    let worker = workshop.worker()?;
+    let rustc = run(command("rustc", &workshop.place()).arg("-V"), "rustc -V")?;
     let rustc = rustc.strip_prefix("rustc ").unwrap_or(&rustc).to_owned();
-    if let Some(known) = store.artefact(Shelf::Builds, &name)?
-        && known.rustc.as_deref() == Some(&rustc)
-        && store.program(&known).is_ok()
-    {
+    let is_right = |known: &Artefact| {
+        known.revision.as_deref() == Some(&commit)
+            && known.rustc.as_deref() == Some(&rustc)
+            && known.build == worker.build()
+            && known.args == worker.args
+            && known.contender == worker.contender
+            && builds.cache.program(known).is_ok()
+    };
+    // A record that cannot be read is like none: the program is built again.
+    let known = builds.cache.artefact(Shelf::Builds, &name).ok().flatten();
+    if let Some(known) = known.filter(is_right) {
         return Ok(known);
     }
     listener.hear(&Event::Note(format!("building rev:{revision} ({})", &commit[..12])));
-    workshop.check_out(&commit)?;
-    let worker = workshop.worker()?;
     let program = workshop.compile(&worker, revision)?;
-    let mut artefact = store.keep_program(&program, &worker.args)?;
+    let mut artefact = builds.cache.keep_program(&program, &worker.args)?;
+    if builds.cache.program(&artefact).is_err() {
+        builds.cache.remove_program(&artefact)?;
+        builds.cache.keep_program(&program, &worker.args)?;
+    }
     artefact.revision = Some(commit);
+    artefact.build = worker.build();
     artefact.contender = worker.contender;
-    store.name_artefact(Shelf::Builds, &name, &artefact)?;
+    builds.cache.name_artefact(Shelf::Builds, &name, &artefact)?;
     Ok(artefact)
 }
 
@@ -58,90 +77,88 @@ struct WorkerCard {
     contender: Option<proofmark_schema::ContenderId>,
 }
 
+impl WorkerCard {
+    /// The command that builds it.
+    fn build(&self) -> Vec<String> {
+        let words = ["cargo", "build", "--release", "--locked", "--package", &self.package];
+        let words = words.into_iter().chain(["--bin", &self.program]);
+        words.map(str::to_owned).collect()
+    }
+}
+
 /// The place where the revisions of one repository are built, one at a time.
 struct Workshop {
-    /// The user's repository.
-    top: PathBuf,
-    /// Where in it the crate lies.
-    prefix: String,
-    /// Tells repositories that share a store apart.
+    /// The user's repository, and where in it the crate lies.
+    repository: Repository,
+    /// Tells repositories that share a cache apart.
     id: String,
     folder: PathBuf,
-    store_root: PathBuf,
+    store: PathBuf,
     /// Held while a process builds here.
     _lock: File,
 }
 
 impl Workshop {
-    fn open(store: &Store, repo: &Path) -> Result<Workshop, EngineError> {
-        let ask = |what: &str| {
-            let said = run(command("git", repo).args(["rev-parse", what]), "git rev-parse");
-            said.map_err(|error| match error {
-                EngineError::Command { said, .. } => {
-                    EngineError::NoRepository { path: repo.to_owned(), said }
-                }
-                other => other,
-            })
-        };
-        let (top, prefix) = (ask("--show-toplevel")?, ask("--show-prefix")?);
+    fn open(builds: &Builds<'_>) -> Result<Workshop, EngineError> {
+        let repository = Repository::open(builds.repo)?;
+        let cache = builds.cache.root();
+        if repository.inside(cache).is_some() {
+            let (cache, top) = (cache.to_owned(), repository.top);
+            return Err(EngineError::CacheInside { cache, top });
+        }
         // FNV-1a is short and stable across versions.
         let hash = |hash: u64, byte: u8| (hash ^ u64::from(byte)).wrapping_mul(0x100_0000_01b3);
-        let id = format!("{top}/{prefix}").bytes().fold(0xcbf2_9ce4_8422_2325, hash);
-        let id = format!("{id:016x}");
-        let folder = store.root().join("cache").join(&id);
+        let place = format!("{}/{}", repository.top.display(), repository.prefix);
+        let id = format!("{:016x}", place.bytes().fold(0xcbf2_9ce4_8422_2325, hash));
+        let folder = cache.join("trees").join(&id);
         let made = fs::create_dir_all(&folder).and_then(|()| {
             let lock = File::create(folder.join("lock"))?;
             lock.lock()?;
-            Ok((fs::canonicalize(&folder)?, fs::canonicalize(store.root())?, lock))
+            Ok((fs::canonicalize(&folder)?, lock))
         });
-        let (folder, store_root, lock) = made.map_err(io_error("use", &folder))?;
-        Ok(Workshop { top: top.into(), prefix, id, folder, store_root, _lock: lock })
+        let (folder, lock) = made.map_err(io_error("use", &folder))?;
+        Ok(Workshop { repository, id, folder, store: real(builds.store), _lock: lock })
     }
 
     fn tree(&self) -> PathBuf {
         self.folder.join("tree")
     }
 
-    fn git(&self, args: &[&str]) -> Result<String, EngineError> {
-        run(command("git", &self.top).args(args), &format!("git {}", args[0]))
+    /// The crate in the tree.
+    fn place(&self) -> PathBuf {
+        self.tree().join(&self.repository.prefix)
     }
 
     /// The commit of a revision.
     fn resolve(&self, revision: &str) -> Result<String, EngineError> {
-        if WORKTREE.contains(&revision) {
-            return self.snapshot();
-        }
-        let wanted = format!("{revision}^{{commit}}");
-        let args = ["rev-parse", "--verify", "--quiet", "--end-of-options", &wanted];
-        self.git(&args).map_err(|error| match error {
-            EngineError::Command { .. } => {
-                EngineError::NoRevision { revision: revision.to_owned(), top: self.top.clone() }
-            }
-            other => other,
-        })
+        if is_worktree(revision) { self.snapshot() } else { self.repository.resolve(revision) }
     }
 
     /// The working tree as a commit of its own, which no branch knows: what git does not ignore,
     /// tracked or not. The user's index is left alone.
     fn snapshot(&self) -> Result<String, EngineError> {
         let index = self.folder.join("index");
-        let theirs = self.top.join(self.git(&["rev-parse", "--git-path", "index"])?);
+        let theirs =
+            self.repository.top.join(self.repository.git(&["rev-parse", "--git-path", "index"])?);
         match fs::copy(&theirs, &index) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => {
                 return Err(io_error("copy", &theirs)(error));
             }
             _ => {}
         }
-        let mut add = command("git", &self.top);
+        let mut add = command("git", &self.repository.top);
         add.env("GIT_INDEX_FILE", &index).args(["add", "--all", "--", ":/"]);
-        if let Ok(inside) = self.store_root.strip_prefix(&self.top) {
+        // Git leaves out what it ignores, and refuses to be told so again.
+        if let Ok(inside) = self.store.strip_prefix(&self.repository.top)
+            && !self.repository.is_ignored(inside)
+        {
             add.arg(format!(":(top,exclude){}", inside.display()));
         }
         run(&mut add, "git add")?;
-        let mut write = command("git", &self.top);
+        let mut write = command("git", &self.repository.top);
         let tree = run(write.env("GIT_INDEX_FILE", &index).arg("write-tree"), "git write-tree")?;
         // The same tree is the same commit: no clock, no name.
-        let mut commit = command("git", &self.top);
+        let mut commit = command("git", &self.repository.top);
         for who in ["AUTHOR", "COMMITTER"] {
             commit.env(format!("GIT_{who}_NAME"), "proofmark");
             commit.env(format!("GIT_{who}_EMAIL"), "proofmark@localhost");
@@ -167,15 +184,15 @@ impl Workshop {
         if tree.exists() {
             fs::remove_dir_all(&tree).map_err(io_error("remove", &tree))?;
         }
-        self.git(&["worktree", "prune"])?;
-        self.git(&["worktree", "add", "--quiet", "--force", "--detach", &path, commit])?;
+        self.repository.git(&["worktree", "prune"])?;
+        self.repository
+            .git(&["worktree", "add", "--quiet", "--force", "--detach", &path, commit])?;
         Ok(())
     }
 
     /// The crate that says which of its programs is a worker.
     fn worker(&self) -> Result<WorkerCard, EngineError> {
-        let place = self.tree().join(&self.prefix);
-        let mut metadata = command("cargo", &place);
+        let mut metadata = command("cargo", &self.place());
         metadata.args(["metadata", "--format-version", "1", "--no-deps"]);
         let text = run(&mut metadata, "cargo metadata")?;
         let data: Value = serde_json::from_str(&text).unwrap_or_default();
@@ -184,14 +201,16 @@ impl Workshop {
         let names = cards.iter().map(|card| card.package.clone()).collect();
         match <[WorkerCard; 1]>::try_from(cards) {
             Ok([only]) => Ok(only),
-            Err(_) => Err(EngineError::NoWorker { top: self.top.clone(), packages: names }),
+            Err(_) => {
+                Err(EngineError::NoWorker { top: self.repository.top.clone(), packages: names })
+            }
         }
     }
 
     fn compile(&self, worker: &WorkerCard, revision: &str) -> Result<PathBuf, EngineError> {
-        let mut cargo = command("cargo", &self.tree().join(&self.prefix));
-        cargo.args(["build", "--release", "--locked", "--package", &worker.package]);
-        cargo.args(["--bin", &worker.program, "--message-format", "json-render-diagnostics"]);
+        let words = worker.build();
+        let mut cargo = command(&words[0], &self.place());
+        cargo.args(&words[1..]).args(["--message-format", "json-render-diagnostics"]);
         cargo.arg("--target-dir").arg(self.folder.join("target"));
         let failed = |said: String| EngineError::Build { revision: revision.to_owned(), said };
         let output = start(&mut cargo, "cargo build")?;
@@ -226,41 +245,6 @@ fn card(package: &Value) -> Option<WorkerCard> {
             .collect(),
         contender: said["contender"].as_str().and_then(|text| text.parse().ok()),
     })
-}
-
-/// A command in a folder. Variables that git hooks set are removed, because they would lead git to
-/// another repository.
-#[expect(clippy::disallowed_methods, reason = "git and cargo are asked here, no contender runs")]
-fn command(program: &str, folder: &Path) -> Command {
-    let mut command = Command::new(program);
-    command.current_dir(folder).stdin(std::process::Stdio::null());
-    for name in ["GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_PREFIX"] {
-        command.env_remove(name);
-    }
-    command
-}
-
-fn start(command: &mut Command, what: &str) -> Result<Output, EngineError> {
-    command.output().map_err(|error| {
-        let folder = command.get_current_dir().unwrap_or(Path::new(".")).display();
-        EngineError::Start { what: what.to_owned(), said: format!("{error} (in {folder})") }
-    })
-}
-
-/// What a command that succeeds prints, without the end of its line.
-fn run(command: &mut Command, what: &str) -> Result<String, EngineError> {
-    let output = start(command, what)?;
-    if !output.status.success() {
-        let said = last_lines(&output.stderr);
-        return Err(EngineError::Command { what: what.to_owned(), said });
-    }
-    Ok(String::from_utf8_lossy(&output.stdout).trim_end().to_owned())
-}
-
-fn last_lines(bytes: &[u8]) -> String {
-    let text = String::from_utf8_lossy(bytes);
-    let lines: Vec<&str> = text.trim_end().lines().collect();
-    lines[lines.len().saturating_sub(LAST_LINES)..].join("\n")
 }
 
 fn io_error(action: &'static str, path: &Path) -> impl FnOnce(io::Error) -> EngineError {

@@ -4,7 +4,7 @@ use super::compare::{Sides, decide};
 use crate::race::Programs;
 use crate::{Arm, CompareRequest, EngineError, Source, find_op};
 use proofmark_analyze::policy::{
-    Checked, CheckedCase, CheckedTarget, Day, Open, RATIO, Row, Rules, Target, TargetWord,
+    Checked, CheckedCase, CheckedTarget, Day, Open, Origin, RATIO, Row, Rules, Target, TargetWord,
 };
 use proofmark_peers::PeerShelf;
 use proofmark_schema::decision::CaseDecision;
@@ -38,6 +38,8 @@ pub struct CheckRequest {
     pub shelf: PeerShelf,
     /// Limits, accepted changes, tags, targets.
     pub rules: Rules,
+    /// Where the rules come from, if the base is a revision.
+    pub origin: Option<Origin>,
     /// The day that entries expire by.
     pub today: Day,
 }
@@ -54,11 +56,16 @@ struct Group {
 /// judges what came out.
 ///
 /// # Errors
-/// If a side cannot be had, a case cannot be read or does not fit its op, or the store fails.
+/// If a side cannot be had, a case cannot be read or does not fit its op, the store fails, or git
+/// tracks files of a place that the check relies on.
 pub fn check(programs: &Programs<'_>, request: &CheckRequest) -> Result<Checked, EngineError> {
+    if matches!(request.base.source, Source::Revision(_) | Source::Baseline(_)) {
+        programs.check_places(&request.shelf)?;
+    }
     let mut checked = Checked {
         base: name(&request.base),
         new: name(&request.new),
+        origin: request.origin.clone(),
         alpha: request.alpha,
         runs: Vec::new(),
         cases: Vec::new(),

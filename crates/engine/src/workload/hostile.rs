@@ -142,7 +142,7 @@ fn a_file_that_is_too_long_for_a_description_is_refused() {
 
 /// All cases of a workload.
 fn all_of(text: &str) -> Result<Vec<Wanted>, EngineError> {
-    cases("here", text, &[], &[])
+    cases("here", text, &[], &[], None)
 }
 
 /// What is wrong with a workload of these files, of which the first is read.

@@ -16,6 +16,7 @@ pub use model::{Model, ModelError};
 pub(crate) use wanted::Wanted;
 
 use crate::bounded::read_text;
+use crate::git::Tree;
 use crate::{EngineError, nearest};
 use proofmark_schema::DType;
 use proofmark_schema::plan::Use;
@@ -56,6 +57,14 @@ const LONGEST_MIB: u64 = 16;
 /// # Errors
 /// If a file exists and cannot be read.
 pub fn find(name: &str) -> Result<Option<String>, EngineError> {
+    find_in(name, None)
+}
+
+/// As [`find`], with the files of a commit where there is one.
+///
+/// # Errors
+/// If a file exists and cannot be read.
+pub(crate) fn find_in(name: &str, tree: Option<&Tree>) -> Result<Option<String>, EngineError> {
     if let Some((_, text)) = WORKLOADS.iter().find(|(known, _)| *known == name) {
         return Ok(Some((*text).to_owned()));
     }
@@ -64,6 +73,11 @@ pub fn find(name: &str) -> Result<Option<String>, EngineError> {
         return lines.map(Some).map_err(|error| broken(name, 0, error.to_string()));
     }
     let path = Path::new(name);
+    if let Some(tree) = tree
+        && let Some(text) = tree.read(path)?
+    {
+        return Ok(text);
+    }
     if !path.is_file() {
         return Ok(None);
     }
@@ -96,8 +110,9 @@ pub(crate) fn cases(
     text: &str,
     ops: &[String],
     dtypes: &[DType],
+    tree: Option<&Tree>,
 ) -> Result<Vec<Wanted>, EngineError> {
-    let all = gather(name, text)?;
+    let all = gather(name, text, tree)?;
     let types: BTreeSet<&str> = all.iter().map(|wanted| wanted.case.dtype.name()).collect();
     let types = types.into_iter().collect::<Vec<_>>().join(", ");
     let mut once: Vec<Wanted> = Vec::new();
@@ -138,21 +153,22 @@ fn add_use(uses: &mut Vec<Use>, one: Use) {
 }
 
 /// The cases of a text and of all that it includes.
-fn gather(name: &str, text: &str) -> Result<Vec<Wanted>, EngineError> {
-    let mut reading = Reading::default();
+fn gather(name: &str, text: &str, tree: Option<&Tree>) -> Result<Vec<Wanted>, EngineError> {
+    let mut reading = Reading { tree, ..Reading::default() };
     reading.read(name, text, 0)?;
     Ok(reading.cases)
 }
 
 /// What was read so far, of all files together.
 #[derive(Default)]
-struct Reading {
+struct Reading<'a> {
+    tree: Option<&'a Tree>,
     cases: Vec<Wanted>,
     files: usize,
     lines: usize,
 }
 
-impl Reading {
+impl Reading<'_> {
     fn read(&mut self, name: &str, text: &str, depth: usize) -> Result<(), EngineError> {
         for (number, line) in (1..).zip(text.lines()) {
             let at = |reason: String| broken(name, number, reason);
@@ -189,8 +205,8 @@ impl Reading {
         }
         self.files += 1;
         within(self.files, MOST_FILES, "1,000 files").map_err(at)?;
-        let text =
-            find(other)?.ok_or_else(|| at(format!("there is no workload or file `{other}`")))?;
+        let text = find_in(other, self.tree)?
+            .ok_or_else(|| at(format!("there is no workload or file `{other}`")))?;
         self.read(other, &text, depth + 1)
     }
 }
@@ -214,7 +230,7 @@ mod tests {
     use super::*;
 
     fn all_of(text: &str) -> Result<Vec<Wanted>, EngineError> {
-        gather("here", text)
+        gather("here", text, None)
     }
 
     #[test]
@@ -246,7 +262,8 @@ mod tests {
 
     #[test]
     fn a_workload_without_the_type_asked_for_says_which_it_has() {
-        let told = cases("here", "add:f32,bf16 d=8", &[], &[DType::F64]).err().unwrap().to_string();
+        let told =
+            cases("here", "add:f32,bf16 d=8", &[], &[DType::F64], None).err().unwrap().to_string();
         assert!(told.contains("it has bf16, f32"), "{told}");
     }
 

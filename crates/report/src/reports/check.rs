@@ -3,7 +3,7 @@
 use crate::document::{Cell, Column, Document, Emphasis};
 use crate::plain::{counted, percent};
 use proofmark_analyze::policy::{
-    Change, Checked, CheckedCase, CheckedTarget, TargetWord, in_percent,
+    Change, Checked, CheckedCase, CheckedTarget, Edit, Origin, TargetWord, in_percent,
 };
 use proofmark_schema::finding::{Finding, Severity};
 use proofmark_schema::quantity::three_digits;
@@ -27,6 +27,13 @@ const TARGETS: [Column; 5] = [
     Column::left("contender", 1),
 ];
 
+const EDITS: [Column; 4] = [
+    Column::left("the change edits", 0),
+    Column::left("before", 0),
+    Column::left("after", 0),
+    Column::left("looser", 1),
+];
+
 /// The document of a check that ends with this exit code.
 pub fn check(checked: &Checked, exit_code: u8) -> Document {
     let severity = checked.severity();
@@ -35,6 +42,7 @@ pub fn check(checked: &Checked, exit_code: u8) -> Document {
         "exit_code": exit_code,
         "base": checked.base,
         "new": checked.new,
+        "rules": checked.origin.as_ref().map(origin_data),
         "alpha": checked.alpha,
         "runs": checked.runs,
         "cases": checked.cases.iter().map(case_data).collect::<Vec<_>>(),
@@ -45,6 +53,9 @@ pub fn check(checked: &Checked, exit_code: u8) -> Document {
     let title = format!("Check {} against {}", checked.new, checked.base);
     let mut document = Document::new(title, data, "cases");
     document.text(format!("{}: {} (exit {exit_code}).", word(severity), summary(checked)));
+    if let Some(origin) = &checked.origin {
+        edits(&mut document, origin, checked.is_forgery());
+    }
     let all = || checked.cases.iter().flat_map(|case| &case.judgement.findings);
     let mut serious: Vec<&Finding> = all().filter(|it| it.severity > Severity::Note).collect();
     serious.sort_by_key(|finding| std::cmp::Reverse(finding.severity));
@@ -75,6 +86,42 @@ pub fn check(checked: &Checked, exit_code: u8) -> Document {
         percent(100.0 * checked.alpha)
     ));
     document
+}
+
+/// What the change edits in what judges it.
+fn edits(document: &mut Document, origin: &Origin, is_forgery: bool) {
+    if origin.edits.is_empty() {
+        return;
+    }
+    let place = &origin.place;
+    document.text(if is_forgery {
+        format!(
+            "REFUSED: the change fails by the rules of its base ({place}) and loosens what judges \
+             it. Let the edits land first, in a change of their own, or judge by a file outside of \
+             the repository with `--config`."
+        )
+    } else {
+        format!("The change edits what judges it. The rules of this check are those of {place}.")
+    });
+    document.table("Edits of the rules", &EDITS, origin.edits.iter().map(edit_line).collect());
+}
+
+fn edit_line(edit: &Edit) -> Vec<Cell> {
+    let cell = |text: &Option<String>| text.clone().map_or_else(Cell::nothing, Cell::plain);
+    let looser = if edit.loosens { Cell::with("yes", Emphasis::Bad) } else { Cell::plain("no") };
+    vec![Cell::plain(edit.what.clone()), cell(&edit.before), cell(&edit.after), looser]
+}
+
+fn origin_data(origin: &Origin) -> Value {
+    let edit = |edit: &Edit| {
+        json!({
+            "what": edit.what,
+            "before": edit.before,
+            "after": edit.after,
+            "loosens": edit.loosens,
+        })
+    };
+    json!({ "from": origin.place, "edits": origin.edits.iter().map(edit).collect::<Vec<_>>() })
 }
 
 /// The entries to paste, one for each change that is not explained; empty where there is none.
@@ -295,6 +342,7 @@ mod tests {
         Checked {
             base: "rev:main".to_owned(),
             new: "rev:.".to_owned(),
+            origin: None,
             alpha: 0.01,
             runs: vec!["0193".to_owned()],
             cases,
@@ -324,6 +372,33 @@ mod tests {
         assert_eq!(document.data["verdict"], "FAIL");
         assert!(text.contains("in 2 of 2 cases, the widest 45 % on add"), "{text}");
         assert_eq!(accept_entries(&checked), "[[accept]]\n");
+    }
+
+    #[test]
+    fn an_edit_of_the_rules_is_shown_and_a_change_that_needs_it_is_refused() {
+        let edit = |loosens| Edit {
+            what: "policy.slower".to_owned(),
+            before: Some("5".to_owned()),
+            after: Some("50".to_owned()),
+            loosens,
+        };
+        let place = "proofmark.toml of rev:main".to_owned();
+        for (change, severity, loosens, words) in [
+            (Change::Same, Severity::Note, true, "The change edits what judges it."),
+            (Change::Blocked, Severity::Regression, false, "The change edits what judges it."),
+            (Change::Blocked, Severity::Regression, true, "REFUSED: the change fails"),
+        ] {
+            let mut checked = checked(vec![case(change, severity)], Vec::new());
+            checked.origin = Some(Origin { place: place.clone(), edits: vec![edit(loosens)] });
+            let (document, text) = shown(&checked, 150);
+            let is_forgery = loosens && change == Change::Blocked;
+            assert_eq!(checked.is_forgery(), is_forgery, "{change:?}");
+            assert_eq!(checked.severity() == Severity::Integrity, is_forgery, "{change:?}");
+            for word in [words, "policy.slower", "50", "proofmark.toml of rev:main"] {
+                assert!(text.contains(word), "{word} in {text}");
+            }
+            assert_eq!(document.data["rules"]["edits"][0]["loosens"], loosens);
+        }
     }
 
     #[test]
