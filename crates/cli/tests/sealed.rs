@@ -2,6 +2,7 @@
 //! as such.
 #![expect(clippy::disallowed_methods, reason = "a test starts the program")]
 
+use serde_json::{Value, json};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
@@ -67,6 +68,37 @@ fn a_changed_file_of_a_sealed_run_ends_every_command_that_reads_it() {
     fs::write(&path, original).unwrap();
     let output = proofmark(folder.path(), &["replay", "latest"]);
     assert_eq!(output.status.code(), Some(0), "{}", talk(&output));
+}
+
+#[test]
+fn a_verification_names_what_is_behind_the_numbers_or_what_was_changed() {
+    let folder = tempfile::tempdir().unwrap();
+    let run = benched(folder.path());
+    let verify = ["replay", "latest", "--verify", "--format", "json"];
+    let output = proofmark(folder.path(), &verify);
+    assert_eq!(output.status.code(), Some(0), "{}", talk(&output));
+    let data: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let number = &data["numbers"][0];
+    assert_eq!((&data["holds"], &number["isolation"]), (&json!(true), &json!("T1")));
+    assert_eq!(number["program"]["name"], "proofmark");
+    assert_eq!(number["program"]["sha256"].as_str().unwrap().len(), 64);
+    let libraries = number["libraries"].as_array().unwrap();
+    assert!(libraries.iter().any(|file| file["name"] == "libc.so.6"), "{libraries:?}");
+    assert!(!number["trial_seeds"].as_array().unwrap().is_empty());
+
+    for file in ["slices.bin", "records.jsonl", "machine.json", "plan.json", "journal", "seal.json"]
+    {
+        let path = run.join(file);
+        let original = fs::read(&path).unwrap();
+        let mut changed = original.clone();
+        *changed.last_mut().unwrap() ^= 1;
+        fs::write(&path, changed).unwrap();
+        let output = proofmark(folder.path(), &["replay", "latest", "--verify"]);
+        assert_eq!(output.status.code(), Some(4), "{file}: {}", talk(&output));
+        let shown = String::from_utf8_lossy(&output.stdout).into_owned();
+        assert!(shown.contains(file), "{file}: {shown}");
+        fs::write(&path, original).unwrap();
+    }
 }
 
 #[test]

@@ -51,7 +51,7 @@ pub use verbs::judge::{JUDGED_OPS, JudgeRequest, JudgeVerdict, judge_verdict, se
 pub use verbs::merge::{Merged, merge};
 pub use verbs::opening::check_opens;
 pub use verbs::prove::{Proved, prove, reproduce};
-pub use verbs::replay::{Replayed, replay};
+pub use verbs::replay::{Replayed, Verified, replay, verify};
 pub use verbs::sandbox::{sandbox_costs, selftest_sandbox, start_cost};
 pub use verbs::scale::{ScaleRequest, Scaled, scale, scale_of_run};
 pub use verbs::selftest::{GateSelfTest, OpSelfTest, OtherGateCount, selftest_gate};

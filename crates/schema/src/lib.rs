@@ -15,6 +15,7 @@ pub mod isolation;
 pub mod judge;
 pub mod machine;
 pub mod memory;
+pub mod origin;
 pub mod outcome;
 pub mod plan;
 pub mod precision;

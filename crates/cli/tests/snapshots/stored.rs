@@ -60,6 +60,7 @@ fn replay_trace_and_merge_read_a_run() {
     let mut session = Session::with_runs();
     session.run(WIDE, Exact, &format!("replay {BENCH}"));
     session.run(WIDE, Exact, &format!("replay {COMPARE}"));
+    session.run(WIDE, Exact, &format!("replay {COMPARE} --verify"));
     session.run(WIDE, Exact, &format!("trace {BENCH} --out trace.json"));
     session.run(WIDE, Exact, &format!("trace {BENCH} --out trace.json --most 10"));
     session.run(WIDE, Exact, &format!("merge {BENCH}"));

@@ -29,6 +29,7 @@ mod selftest;
 mod step;
 mod threshold;
 mod timing;
+mod verification;
 
 pub use asm::{InspectedCode, asm};
 pub use baseline::baseline;
@@ -54,3 +55,4 @@ pub use scaling::scaling;
 pub use selftest::{OtherGateCount, SelftestRow, selftest};
 pub use threshold::{kept_thresholds, threshold};
 pub use timing::timing;
+pub use verification::{VerifiedRun, verification};
