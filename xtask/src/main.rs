@@ -13,6 +13,7 @@ mod exchange;
 mod imports;
 mod levels;
 mod library;
+mod locks;
 mod metadata;
 mod smoke;
 mod tidy;
@@ -36,6 +37,7 @@ commands:
   commits             fail on a commit whose subject or files break the rules
   docs                write the tables of the documents from the records and the program
   docs --check        fail if one of them is stale
+  locks               choose the newest versions of peers and write their hashes; needs a network
   tour                type the first five minutes and record them in the docs
   duel ...            compare with other harnesses; `cargo xtask duel` says how; no part of CI
 ";
@@ -61,6 +63,7 @@ fn main() -> ExitCode {
         ["commits"] => commits::run(&root),
         ["docs"] => docs::write(&root),
         ["docs", "--check"] => docs::check(&root),
+        ["locks"] => locks::run(&root),
         ["tour"] => tour::run(&root),
         ["duel", ref rest @ ..] => duel::run(&root, rest),
         _ => {

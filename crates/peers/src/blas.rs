@@ -43,7 +43,11 @@ struct Introduced {
 pub(crate) const OPENBLAS: Blas = Blas {
     name: "openblas",
     summary: "OpenBLAS, the BLAS of NumPy and most distributions",
-    source: Source::Wheels { packages: &["scipy-openblas64"], library: "libscipy_openblas64_" },
+    source: Source::Wheels {
+        packages: &["scipy-openblas64"],
+        lock: include_str!("../locks/openblas.txt"),
+        library: "libscipy_openblas64_",
+    },
     system_names: &["libopenblas.so.0", "openblas-pthread/libopenblas.so.0"],
     // Idle threads sleep at once instead of after 2^26 cycles.
     environment: &[("OPENBLAS_THREAD_TIMEOUT", "4")],
@@ -56,7 +60,11 @@ pub(crate) const OPENBLAS: Blas = Blas {
 pub(crate) const MKL: Blas = Blas {
     name: "mkl",
     summary: "Intel's Math Kernel Library",
-    source: Source::Wheels { packages: &["mkl", "intel-openmp"], library: "libmkl_rt.so" },
+    source: Source::Wheels {
+        packages: &["mkl", "intel-openmp"],
+        lock: include_str!("../locks/mkl.txt"),
+        library: "libmkl_rt.so",
+    },
     system_names: &["libmkl_rt.so.3", "libmkl_rt.so.2", "libmkl_rt.so"],
     environment: &[("MKL_THREADING_LAYER", "INTEL"), ("MKL_INTERFACE_LAYER", "LP64")],
     has_bf16: true,

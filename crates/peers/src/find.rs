@@ -2,6 +2,7 @@
 
 use crate::install::below;
 use crate::{Peer, PeerShelf, PythonHome, Source};
+use proofmark_schema::Lock;
 use std::path::{Path, PathBuf};
 
 /// Folders in which systems keep shared libraries.
@@ -25,6 +26,8 @@ pub struct Found {
     pub place: Option<PathBuf>,
     /// The file to open.
     pub library: PathBuf,
+    /// Whether it was installed from a lock; none where that is not known.
+    pub lock: Option<Lock>,
     /// Interpreter and packages, for Python peers.
     pub python: Option<PythonHome>,
     /// It was declared to compile machine code while it runs.
@@ -77,6 +80,7 @@ pub fn find(peer: &dyn Peer, shelf: &PeerShelf) -> Option<Found> {
             version: Some(shelved.version),
             place: Some(shelf.place(peer.shelved_as())),
             library: shelved.library,
+            lock: shelved.lock,
             python: shelved.python,
             has_jit: shelved.has_jit,
         });
@@ -85,7 +89,7 @@ pub fn find(peer: &dyn Peer, shelf: &PeerShelf) -> Option<Found> {
     let mut places = names
         .flat_map(|name| SYSTEM_FOLDERS.iter().map(move |folder| Path::new(folder).join(name)));
     let library = places.find(|place| place.is_file())?;
-    Some(Found { version: None, place: None, library, python: None, has_jit: false })
+    Some(Found { version: None, place: None, library, lock: None, python: None, has_jit: false })
 }
 
 /// Whether a peer is there, and if not, what to do.
@@ -129,6 +133,7 @@ mod tests {
             version: None,
             place: place.map(at),
             library: at(library),
+            lock: None,
             python: packages.map(|site| PythonHome { prefix: at(""), packages: vec![at(site)] }),
             has_jit: false,
         };

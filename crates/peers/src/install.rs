@@ -1,6 +1,7 @@
 //! Getting a peer onto the shelf, and off it again.
 
 use crate::{Peer, PeerShelf, PythonHome, Shelved, Source};
+use proofmark_schema::Lock;
 use std::ffi::OsStr;
 use std::fs;
 use std::io::{self, BufRead, BufReader};
@@ -27,6 +28,16 @@ pub enum InstallError {
         command: String,
         /// Its last words.
         words: String,
+    },
+    /// What the lock names cannot be installed.
+    #[error(
+        "what the lock names could not be installed. Locks are made for {LOCKED_FOR}; name such an \
+         interpreter with --python, or install the newest versions without checking hashes with \
+         --unlocked. If a hash does not match, what was downloaded is not what was locked. {error}"
+    )]
+    Lock {
+        /// What the installer said.
+        error: Box<InstallError>,
     },
     /// What was installed does not hold the library.
     #[error("no file `{library}*` in what was installed: another version than this program knows?")]
@@ -66,7 +77,18 @@ pub struct Tools {
     pub python: PathBuf,
     /// Use that interpreter with the packages it has, and install nothing.
     pub as_it_is: bool,
+    /// Install the newest versions, and check no hash.
+    pub unlocked: bool,
 }
+
+impl Tools {
+    fn lock(&self) -> Lock {
+        if self.unlocked || self.as_it_is { Lock::Unlocked } else { Lock::Locked }
+    }
+}
+
+/// What the hashes of locks are for.
+const LOCKED_FOR: &str = "Python 3.11 to 3.13 on Linux x86-64";
 
 /// How packages are installed.
 const PIP: [&str; 5] =
@@ -88,9 +110,13 @@ pub fn add(
     let name = peer.shelved_as();
     let place = || fresh_place(shelf, name);
     let shelved = match peer.source() {
-        Source::Wheels { packages, library } => wheels(&place()?, tools, packages, library, hear),
-        Source::Npm { package, library } => npm(&place()?, package, library, hear),
-        Source::Python { packages } => environment(&place()?, tools, packages, hear),
+        Source::Wheels { packages, lock, library } => {
+            wheels(&place()?, tools, (packages, lock), library, hear)
+        }
+        Source::Npm { package, lock, library } => {
+            npm(&place()?, tools, (package, lock), library, hear)
+        }
+        Source::Python { packages, lock } => environment(&place()?, tools, (packages, lock), hear),
         Source::Crate { files, feature } => build(&place()?, files, feature, hear),
         Source::System { debian } => return Err(InstallError::System(debian)),
         Source::Registered => return Err(InstallError::Registered),
@@ -124,7 +150,7 @@ pub fn register(
     let library = fs::canonicalize(library)
         .map_err(|error| failed(&format!("finding {}", library.display()), error))?;
     let version = "as registered".to_owned();
-    let shelved = Shelved { version, library, python: None, has_jit };
+    let shelved = Shelved { version, library, lock: None, python: None, has_jit };
     shelf.write(name, &shelved).map_err(|error| failed("writing its note", error))?;
     Ok(shelved)
 }
@@ -150,51 +176,100 @@ pub fn remove(shelf: &PeerShelf, name: &str) -> Result<bool, InstallError> {
     shelf.clear(name).map_err(|error| failed("removing its files", error))
 }
 
+/// Lets `pip` install packages: those of the lock and no others, or the newest.
+fn pip(
+    python: &Path,
+    place: &Path,
+    more: &[&OsStr],
+    (packages, lock): (&[&str], &str),
+    tools: &Tools,
+    hear: Hear<'_>,
+) -> Result<(), InstallError> {
+    let requirements = place.join("requirements.txt");
+    let mut args = PIP.map(OsStr::new).to_vec();
+    args.extend(more);
+    match tools.lock() {
+        Lock::Locked => {
+            fs::write(&requirements, lock).map_err(|error| failed("writing the lock", error))?;
+            args.extend(["--require-hashes", "--only-binary", ":all:", "-r"].map(OsStr::new));
+            args.push(requirements.as_os_str());
+        }
+        Lock::Unlocked => args.extend(packages.iter().map(OsStr::new)),
+    }
+    let ran = run(python, &args, place, "name a Python with --python", hear);
+    ran.map_err(|error| by_lock(tools, error))
+}
+
+/// A failed installation, with what can be done about a lock if there was one.
+fn by_lock(tools: &Tools, error: InstallError) -> InstallError {
+    match (tools.lock(), error) {
+        (Lock::Locked, error @ InstallError::Failed { .. }) => {
+            InstallError::Lock { error: Box::new(error) }
+        }
+        (_, error) => error,
+    }
+}
+
 fn wheels(
     place: &Path,
     tools: &Tools,
-    packages: &[&str],
+    (packages, lock): (&[&str], &str),
     library: &str,
     hear: Hear<'_>,
 ) -> Result<Shelved, InstallError> {
     let into = place.join("wheels");
-    let mut args = PIP.map(OsStr::new).to_vec();
     // A prefix and not a target: only a prefix gets files outside of packages, such as MKL's.
-    args.extend(["--no-deps", "--ignore-installed", "--prefix"].map(OsStr::new));
+    let mut args = ["--no-deps", "--ignore-installed", "--prefix"].map(OsStr::new).to_vec();
     args.push(into.as_os_str());
-    args.extend(packages.iter().map(OsStr::new));
-    run(&tools.python, &args, place, "name a Python with --python", hear)?;
-    let library = library_in(&into, library)?;
-    Ok(Shelved {
-        version: wheel_version(&into, packages[0]),
-        library,
-        python: None,
-        has_jit: false,
-    })
+    pip(&tools.python, place, &args, (packages, lock), tools, hear)?;
+    let (version, library) = (wheel_version(&into, packages[0]), library_in(&into, library)?);
+    Ok(Shelved { version, library, lock: Some(tools.lock()), python: None, has_jit: false })
 }
 
 fn npm(
     place: &Path,
-    package: &str,
+    tools: &Tools,
+    (package, lock): (&str, &str),
     library: &str,
     hear: Hear<'_>,
 ) -> Result<Shelved, InstallError> {
-    let args = ["install", "--no-audit", "--no-fund", "--ignore-scripts", "--prefix"];
-    let mut args: Vec<&OsStr> = args.map(OsStr::new).to_vec();
+    let mut args =
+        ["--no-audit", "--no-fund", "--ignore-scripts", "--prefix"].map(OsStr::new).to_vec();
     args.push(place.as_os_str());
-    args.push(OsStr::new(package));
-    run(Path::new("npm"), &args, place, "register a library with --from", hear)?;
+    match tools.lock() {
+        Lock::Locked => {
+            let write = |name: &str, text: &str| {
+                fs::write(place.join(name), text).map_err(|error| failed("writing the lock", error))
+            };
+            write("package.json", &manifest_of(lock))?;
+            write("package-lock.json", lock)?;
+            args.insert(0, OsStr::new("ci"));
+        }
+        Lock::Unlocked => {
+            args.insert(0, OsStr::new("install"));
+            args.push(OsStr::new(package));
+        }
+    }
+    let ran = run(Path::new("npm"), &args, place, "register a library with --from", hear);
+    ran.map_err(|error| by_lock(tools, error))?;
     let folder = place.join("node_modules").join(package);
     let about = fs::read(folder.join("package.json")).unwrap_or_default();
     let about: serde_json::Value = serde_json::from_slice(&about).unwrap_or_default();
     let version = about["version"].as_str().unwrap_or("unknown").to_owned();
-    Ok(Shelved { version, library: library_in(&folder, library)?, python: None, has_jit: false })
+    let library = library_in(&folder, library)?;
+    Ok(Shelved { version, library, lock: Some(tools.lock()), python: None, has_jit: false })
+}
+
+/// The manifest that an npm lock is of: it has the same dependencies.
+fn manifest_of(lock: &str) -> String {
+    let lock: serde_json::Value = serde_json::from_str(lock).unwrap_or_default();
+    serde_json::json!({ "dependencies": lock["packages"][""]["dependencies"] }).to_string()
 }
 
 fn environment(
     place: &Path,
     tools: &Tools,
-    packages: &[&str],
+    (packages, lock): (&[&str], &str),
     hear: Hear<'_>,
 ) -> Result<Shelved, InstallError> {
     let instead = "name a Python with --python";
@@ -204,9 +279,7 @@ fn environment(
         let args = ["-m", "venv"].map(OsStr::new);
         run(&python, &[args[0], args[1], venv.as_os_str()], place, instead, hear)?;
         python = venv.join("bin/python");
-        let mut args = PIP.map(OsStr::new).to_vec();
-        args.extend(packages.iter().map(OsStr::new));
-        run(&python, &args, place, instead, hear)?;
+        pip(&python, place, &[], (packages, lock), tools, hear)?;
     }
     let mut said = String::new();
     let args = ["-c", INTRODUCE, packages[0]].map(OsStr::new);
@@ -221,7 +294,8 @@ fn environment(
         packages: folders.filter_map(|folder| folder.as_str().map(PathBuf::from)).collect(),
     };
     let version = about["version"].as_str().unwrap_or("unknown").to_owned();
-    Ok(Shelved { version, library, python: Some(python), has_jit: false })
+    let python = Some(python);
+    Ok(Shelved { version, library, lock: Some(tools.lock()), python, has_jit: false })
 }
 
 /// What an interpreter is asked about itself: one line of JSON.
@@ -267,7 +341,9 @@ fn build(
     let lock = files.iter().find(|(path, _)| *path == "Cargo.lock").map_or("", |(_, text)| text);
     let manifest =
         files.iter().find(|(path, _)| *path == "Cargo.toml").map_or("", |(_, text)| text);
-    Ok(Shelved { version: locked_version(manifest, lock), library, python: None, has_jit: false })
+    let version = locked_version(manifest, lock);
+    // Cargo checks the hashes in its lock file, and no flag of ours leaves it out.
+    Ok(Shelved { version, library, lock: Some(Lock::Locked), python: None, has_jit: false })
 }
 
 /// The version that a lock file gives the first dependency of a manifest.
@@ -378,6 +454,43 @@ mod tests {
         fs::create_dir(folder.path().join("scipy_openblas64-0.3.34.237.2.dist-info")).unwrap();
         assert_eq!(wheel_version(folder.path(), "scipy-openblas64"), "0.3.34.237.2");
         assert_eq!(wheel_version(folder.path(), "mkl"), "unknown");
+    }
+
+    #[test]
+    fn every_lock_names_what_is_asked_for_with_its_version_and_hash() {
+        let plain = |text: &str| text.to_lowercase().replace(['_', '.'], "-");
+        for peer in crate::PEERS {
+            let (packages, lock) = match peer.source() {
+                Source::Wheels { packages, lock, .. } | Source::Python { packages, lock } => {
+                    (packages, lock)
+                }
+                Source::Npm { package, lock, .. } => {
+                    let parsed: serde_json::Value = serde_json::from_str(lock).unwrap();
+                    let locked = &parsed["packages"][&format!("node_modules/{package}")];
+                    assert!(locked["integrity"].as_str().unwrap().starts_with("sha512-"));
+                    let version = locked["version"].as_str().unwrap();
+                    let manifest = serde_json::json!({ "dependencies": { package: version } });
+                    assert_eq!(manifest_of(lock), manifest.to_string());
+                    continue;
+                }
+                _ => continue,
+            };
+            let joined = lock.replace(" \\\n", "");
+            let lines: Vec<&str> = joined.lines().filter(|line| !line.starts_with('#')).collect();
+            for package in packages {
+                let is_it = |line: &&&str| {
+                    line.split_once("==").is_some_and(|(name, _)| plain(name) == plain(package))
+                };
+                assert!(lines.iter().any(|line| is_it(&line)), "{}: no {package}", peer.name());
+            }
+            for line in lines {
+                let words: Vec<&str> = line.split_whitespace().collect();
+                let hashes = &words[1..];
+                let is_hash = |word: &&str| word.len() == "--hash=sha256:".len() + 64;
+                assert!(words[0].contains("=="), "{}: {line}", peer.name());
+                assert!(!hashes.is_empty() && hashes.iter().all(is_hash), "{line}");
+            }
+        }
     }
 
     #[test]

@@ -53,11 +53,12 @@ pub fn load(
     peer.supports(case).map_err(|reason| NotLoaded::Unsupported(reason.to_string()))?;
     set_environment(peer);
     // An adapter has one kind of error. If its library opens, the case was the reason.
-    let ready =
+    let mut ready =
         peer.load(&found, case, signature, threads).map_err(|reason| match peer.open(&found) {
             Ok(()) => NotLoaded::Unsupported(reason),
             Err(why) => NotLoaded::Broken(format!("it cannot be loaded: {why}")),
         })?;
+    ready.receipt.lock = found.lock;
     let contract = peer.contract(case);
     let kernel = PeerKernel { name: peer.name(), summary: peer.summary(), contract, ready };
     let kernel: &'static PeerKernel = Box::leak(Box::new(kernel));

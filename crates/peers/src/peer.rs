@@ -126,6 +126,8 @@ pub enum Source {
     Wheels {
         /// Requirements, as `pip` takes them. Nothing is installed but these.
         packages: &'static [&'static str],
+        /// Their versions and hashes, as `pip` takes them: a file in `locks`.
+        lock: &'static str,
         /// How the library's file name begins.
         library: &'static str,
     },
@@ -133,6 +135,8 @@ pub enum Source {
     Npm {
         /// The package.
         package: &'static str,
+        /// Its version and hash, as `npm` takes them: a file in `locks`.
+        lock: &'static str,
         /// How the library's file name begins.
         library: &'static str,
     },
@@ -140,6 +144,8 @@ pub enum Source {
     Python {
         /// Requirements, as `pip` takes them, with all that they need.
         packages: &'static [&'static str],
+        /// Versions and hashes of all of them, as `pip` takes them: a file in `locks`.
+        lock: &'static str,
     },
     /// A Rust crate, built as a plug-in with a lock file of its own.
     Crate {

@@ -193,7 +193,7 @@ mod tests {
     fn rustfft_transforms_two_lines_of_60_points_as_the_definition_does() {
         let folder = tempfile::tempdir().unwrap();
         let shelf = PeerShelf::new(folder.path());
-        let tools = Tools { python: "python3".into(), as_it_is: false };
+        let tools = Tools { python: "python3".into(), as_it_is: false, unlocked: false };
         add(&RUSTFFT, &shelf, &tools, &mut |_| {}).unwrap();
         let found = find(&RUSTFFT, &shelf).unwrap();
         let load = |case: &Case| RUSTFFT.load(&found, &explicit(case), &Signature::new(vec![]), 1);

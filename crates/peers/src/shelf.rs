@@ -1,6 +1,6 @@
 //! The folder where peers are kept, and what is written down about each.
 
-use proofmark_schema::is_name;
+use proofmark_schema::{Lock, is_name};
 use serde::{Deserialize, Serialize};
 use std::fs;
 use std::io;
@@ -22,6 +22,10 @@ pub struct Shelved {
     pub version: String,
     /// The file to open: the library, the plug-in, or the interpreter's library.
     pub library: PathBuf,
+    /// Whether it was installed from a lock; none if it was registered, and in notes that are older
+    /// than this field.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub lock: Option<Lock>,
     /// The interpreter and its packages, for Python peers.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub python: Option<PythonHome>,
@@ -116,7 +120,13 @@ mod tests {
         for name in ["", ".", "..", "../shelf", "a/../..", "/"] {
             assert!(shelf.clear(name).is_err(), "{name}");
             let library = folder.path().join("kept");
-            let shelved = Shelved { version: String::new(), library, python: None, has_jit: false };
+            let shelved = Shelved {
+                version: String::new(),
+                library,
+                lock: None,
+                python: None,
+                has_jit: false,
+            };
             assert!(shelf.write(name, &shelved).is_err(), "{name}");
         }
         assert!(shelf.folder().is_dir() && folder.path().join("kept").is_file());
@@ -128,12 +138,10 @@ mod tests {
         let shelf = PeerShelf::new(folder.path());
         assert_eq!(shelf.read("blas"), None);
         let library = folder.path().join("libblas.so");
-        let shelved = Shelved {
-            version: "1.2".to_owned(),
-            library: library.clone(),
-            python: None,
-            has_jit: false,
-        };
+        let version = "1.2".to_owned();
+        let lock = Some(Lock::Unlocked);
+        let shelved =
+            Shelved { version, library: library.clone(), lock, python: None, has_jit: false };
         shelf.write("blas", &shelved).unwrap();
         assert_eq!(shelf.read("blas"), None, "the library is not there");
         fs::write(&library, "").unwrap();

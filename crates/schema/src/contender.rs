@@ -127,6 +127,26 @@ impl<'de> Deserialize<'de> for ContenderId {
     }
 }
 
+/// How the versions of an installed library were chosen.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Lock {
+    /// By a lock: exact versions, and what was installed had the hashes in it.
+    Locked,
+    /// By the installer, or by whoever installed it: no hash was checked.
+    Unlocked,
+}
+
+impl Lock {
+    /// The word in files and tables.
+    pub fn name(self) -> &'static str {
+        match self {
+            Lock::Locked => "locked",
+            Lock::Unlocked => "unlocked",
+        }
+    }
+}
+
 /// A file whose code a worker has mapped.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct CodeFile {
@@ -163,6 +183,10 @@ pub struct Receipt {
     /// What is planted into it to test the tool; none in a contender of real code.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub planted: Option<String>,
+    /// Whether a library on the shelf was installed from a lock; none for other contenders, and in
+    /// records that are older than this field.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub lock: Option<Lock>,
     /// The program that its worker runs; none in records that are older than this field.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub program: Option<CodeFile>,

@@ -31,7 +31,7 @@ pub mod wire;
 pub mod work;
 
 pub use artefact::Artefact;
-pub use contender::{CodeFile, ContenderId, Family, ParseContenderError, Receipt, is_name};
+pub use contender::{CodeFile, ContenderId, Family, Lock, ParseContenderError, Receipt, is_name};
 pub use isolation::{Isolation, Layer};
 pub use memory::{Cache, Memory, Pages};
 pub use outcome::Outcome;

@@ -46,8 +46,11 @@ struct Add {
     /// Use that Python with the packages it has, and install nothing
     #[arg(long)]
     as_it_is: bool,
+    /// Install the newest versions, without the versions and hashes of the lock
+    #[arg(long, conflicts_with = "as_it_is")]
+    unlocked: bool,
     /// Use this shared library and install nothing
-    #[arg(long, value_name = "FILE", conflicts_with_all = ["python", "as_it_is"])]
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["python", "as_it_is", "unlocked"])]
     from: Option<PathBuf>,
     /// It compiles machine code while it runs, which the sandbox allows only where it is declared
     #[arg(long, requires = "from")]
@@ -81,7 +84,8 @@ impl Peers {
         }
         let peer = peers::by_name(shelf, name).ok_or_else(not_known)?;
         let progress = Progress::new(self.quiet);
-        let tools = Tools { python: add.python.clone(), as_it_is: add.as_it_is };
+        let (python, unlocked) = (add.python.clone(), add.unlocked);
+        let tools = Tools { python, as_it_is: add.as_it_is, unlocked };
         let mut hear = |line: &str| progress.hear(&Event::Installing { line });
         let added = peers::add(peer, shelf, &tools, &mut hear);
         progress.finish();
@@ -107,15 +111,16 @@ fn remove(shelf: &PeerShelf, name: &str) -> Result<u8, Failure> {
 }
 
 fn row(peer: &dyn Peer, shelf: &PeerShelf) -> PeerRow {
-    let (status, version, hint) = match peers::status(peer, shelf) {
-        Status::Ready(found) => ("ready", found.version, None),
-        Status::Absent(hint) => ("absent", None, Some(hint)),
+    let (status, version, lock, hint) = match peers::status(peer, shelf) {
+        Status::Ready(found) => ("ready", found.version, found.lock, None),
+        Status::Absent(hint) => ("absent", None, None, Some(hint)),
     };
     PeerRow {
         name: peer.name().to_owned(),
         summary: peer.summary().to_owned(),
         status: status.to_owned(),
         version,
+        lock,
         hint,
         ops: peer.ops().iter().map(|&op| op.to_owned()).collect(),
     }

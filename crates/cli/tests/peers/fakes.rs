@@ -257,6 +257,32 @@ fn a_library_that_broke_or_went_after_it_was_registered_is_told() {
     assert_eq!(place.run(&["peers", "remove", "fake-right"]).0, 0);
 }
 
+/// Runs `peers add openblas` with a Python that installs nothing; what it was told, and what the
+/// command says.
+fn installed_by_a_fake_python(more: &[&str]) -> (String, String) {
+    use std::os::unix::fs::PermissionsExt as _;
+    let place = Place::with(&[]);
+    let (python, told) = (place.0.path().join("python"), place.0.path().join("told"));
+    let script = format!("#!/bin/sh\necho \"$@\" > {}\nexit 1\n", told.display());
+    std::fs::write(&python, script).unwrap();
+    std::fs::set_permissions(&python, std::fs::Permissions::from_mode(0o755)).unwrap();
+    let add = ["peers", "add", "openblas", "-q", "--python", python.to_str().unwrap()];
+    let (code, said) = place.fail(&[&add[..], more].concat());
+    assert_eq!(code, 6, "{said}");
+    (std::fs::read_to_string(told).unwrap(), said)
+}
+
+#[test]
+fn packages_are_installed_by_their_lock_unless_it_is_left_out() {
+    let (told, said) = installed_by_a_fake_python(&[]);
+    assert!(told.contains("--require-hashes --only-binary :all: -r "), "{told}");
+    assert!(!told.contains("scipy-openblas64"), "{told}");
+    assert!(said.contains("--unlocked"), "{said}");
+    let (told, said) = installed_by_a_fake_python(&["--unlocked"]);
+    assert!(told.contains("scipy-openblas64") && !told.contains("--require-hashes"), "{told}");
+    assert!(!said.contains("lock"), "{said}");
+}
+
 #[test]
 fn a_plug_in_that_was_built_anew_is_proven_anew() {
     let place = Place::with(&["right"]);

@@ -31,7 +31,8 @@ impl Peer for Ggml {
     }
 
     fn source(&self) -> Source {
-        Source::Npm { package: "@node-llama-cpp/linux-x64", library: "libggml-base.so" }
+        let lock = include_str!("../../locks/ggml.json");
+        Source::Npm { package: "@node-llama-cpp/linux-x64", lock, library: "libggml-base.so" }
     }
 
     fn supports(&self, case: &ExplicitCase) -> Result<(), Unsupported> {

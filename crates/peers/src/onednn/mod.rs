@@ -44,7 +44,8 @@ impl Peer for OneDnn {
     }
 
     fn source(&self) -> Source {
-        Source::Wheels { packages: &["onednn-cpu-gomp"], library: "libdnnl.so" }
+        let lock = include_str!("../../locks/onednn.txt");
+        Source::Wheels { packages: &["onednn-cpu-gomp"], lock, library: "libdnnl.so" }
     }
 
     fn system_names(&self) -> &'static [&'static str] {

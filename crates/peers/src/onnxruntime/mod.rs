@@ -34,7 +34,8 @@ impl Peer for OnnxRuntime {
     }
 
     fn source(&self) -> Source {
-        Source::Wheels { packages: &["onnxruntime"], library: "libonnxruntime.so" }
+        let lock = include_str!("../../locks/onnxruntime.txt");
+        Source::Wheels { packages: &["onnxruntime"], lock, library: "libonnxruntime.so" }
     }
 
     fn system_names(&self) -> &'static [&'static str] {

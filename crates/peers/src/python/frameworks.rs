@@ -25,6 +25,7 @@ pub(crate) const NUMPY: Framework = Framework {
     name: "numpy",
     summary: "NumPy with SciPy: one call where they have one, else a few",
     packages: &["numpy", "scipy"],
+    lock: include_str!("../../locks/numpy.txt"),
     shelved_as: "numpy",
     script: include_str!("numpy.py"),
     // Idle threads sleep at once instead of after 2^26 cycles.
@@ -43,6 +44,7 @@ pub(crate) const PYTORCH: Framework = Framework {
     name: "pytorch",
     summary: "PyTorch, eager: one call of torch or torch.nn.functional",
     packages: TORCH,
+    lock: include_str!("../../locks/pytorch.txt"),
     shelved_as: "pytorch",
     script: include_str!("pytorch.py"),
     environment: &[("PROOFMARK_TORCH_COMPILE", "0"), ONE_BLAS_THREAD],
@@ -58,6 +60,7 @@ pub(crate) const PYTORCH_COMPILE: Framework = Framework {
     name: "pytorch_compile",
     summary: "PyTorch, compiled: the same functions through torch.compile; needs a C++ compiler",
     packages: TORCH,
+    lock: include_str!("../../locks/pytorch.txt"),
     shelved_as: "pytorch",
     script: include_str!("pytorch.py"),
     environment: &[
@@ -89,6 +92,7 @@ pub(crate) const JAX: Framework = Framework {
     name: "jax",
     summary: "JAX on the CPU: one function through jax.jit",
     packages: &["jax", "jaxlib", "numpy"],
+    lock: include_str!("../../locks/jax.txt"),
     shelved_as: "jax",
     script: include_str!("jax.py"),
     environment: &[("JAX_PLATFORMS", "cpu"), ONE_BLAS_THREAD],

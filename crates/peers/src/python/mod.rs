@@ -28,6 +28,8 @@ pub(crate) struct Framework {
     name: &'static str,
     summary: &'static str,
     packages: &'static [&'static str],
+    /// Their versions and hashes.
+    lock: &'static str,
     /// The name on the shelf, where another's packages serve this one too.
     shelved_as: &'static str,
     script: &'static str,
@@ -59,7 +61,7 @@ impl Peer for Framework {
     }
 
     fn source(&self) -> Source {
-        Source::Python { packages: self.packages }
+        Source::Python { packages: self.packages, lock: self.lock }
     }
 
     fn shelved_as(&self) -> &'static str {

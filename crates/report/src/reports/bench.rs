@@ -276,10 +276,24 @@ mod tests {
     use crate::fixture::{compared, first, refused, with_time};
     use crate::render::{RENDERERS, Style, find};
     use proofmark_analyze::findings;
+    use proofmark_schema::{ContenderId, Lock};
 
     fn text(records: &[Record], width: usize) -> String {
         let document = bench(records, &findings(records), &[]);
         (find("term").unwrap().render)(&document, &Style { width, colour: false })
+    }
+
+    #[test]
+    fn a_peer_that_was_installed_without_a_lock_is_told_as_such() {
+        let note = |lock: Lock| {
+            let mut peer = compared();
+            peer.contender = ContenderId::peer("acme");
+            peer.receipt.version = "1.2".to_owned();
+            peer.receipt.lock = Some(lock);
+            text(&[first(), peer], 160)
+        };
+        assert!(note(Lock::Unlocked).contains("peer/acme: 1.2 (unlocked),"));
+        assert!(note(Lock::Locked).contains("peer/acme: 1.2,"));
     }
 
     #[test]

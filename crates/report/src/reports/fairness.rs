@@ -5,7 +5,7 @@ use proofmark_schema::finding::Finding;
 use proofmark_schema::memory::state_word;
 use proofmark_schema::quantity::{Bytes, Nanos, three_digits};
 use proofmark_schema::record::Record;
-use proofmark_schema::{DType, Family};
+use proofmark_schema::{DType, Family, Lock};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 
@@ -155,7 +155,10 @@ pub(super) fn introductions(records: &[&Record]) -> Vec<String> {
         let empty = empty.map(|ns| format!("; an empty call takes {}", Nanos(ns)));
         lines.entry(contender.to_string()).or_insert_with(|| {
             let (version, isa) = (&receipt.version, &receipt.isa);
-            format!("{contender}: {version}, {isa}{}", empty.unwrap_or_default())
+            // A lock is what is usual, so only its absence is told.
+            let lock = receipt.lock.filter(|&lock| lock == Lock::Unlocked);
+            let lock = lock.map_or_else(String::new, |lock| format!(" ({})", lock.name()));
+            format!("{contender}: {version}{lock}, {isa}{}", empty.unwrap_or_default())
         });
     }
     lines.into_values().collect()
