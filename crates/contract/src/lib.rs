@@ -48,4 +48,4 @@ pub use perturbation::{
 #[cfg(feature = "judge")]
 pub use portfolio::{Filling, Portfolio, Specials};
 #[cfg(feature = "judge")]
-pub use values::{Truth, Values, Want};
+pub use values::{NoTruth, Truth, Values, Want};

@@ -1,6 +1,8 @@
 //! What the judge knows of an op: its work, its truth, and what the gate should try.
 
-use crate::{AxisRole, Definition, Law, Portfolio, Signature, Specials, Truth, Values, Want};
+use crate::{
+    AxisRole, Definition, Law, NoTruth, Portfolio, Signature, Specials, Truth, Values, Want,
+};
 use proofmark_schema::Work;
 use proofmark_schema::record::ShapeRoles;
 use proofmark_terms::{Case, DType};
@@ -52,6 +54,21 @@ pub trait Op: Definition {
 
     /// The truth about the wanted elements of the written operand number `output`.
     fn oracle(&self, case: &Case, inputs: &Values, output: usize, want: &Want) -> Truth;
+
+    /// The same for any op, also one whose oracle is a program of the user that may fail. The gate
+    /// asks only this.
+    ///
+    /// # Errors
+    /// Why there is no truth about this case or these inputs.
+    fn truth(
+        &self,
+        case: &Case,
+        inputs: &Values,
+        output: usize,
+        want: &Want,
+    ) -> Result<Truth, NoTruth> {
+        Ok(self.oracle(case, inputs, output, want))
+    }
 
     /// The limits of q.
     fn limits(&self, case: &Case) -> Limits {

@@ -1,5 +1,7 @@
 //! Operands as exact reals, and the truth about outputs.
 
+use std::fmt;
+
 /// The values of all operands before a call, decoded to `f64`, in the signature's order.
 ///
 /// Every element type but `i64` and `f64` sums is exact in `f64`, so an oracle reads the very
@@ -86,3 +88,27 @@ impl Truth {
         self.scale.push(scale);
     }
 }
+
+/// Why the truth about an output cannot be had. The ops of this project always have it; an op whose
+/// reference is a program of the user may not.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum NoTruth {
+    /// What runs the reference is not on this machine; the words say how to get it.
+    Absent(String),
+    /// The reference is valid, but its error scale cannot be derived.
+    Underivable(String),
+    /// The reference fails on these operands, or does not run at all.
+    Failed(String),
+}
+
+impl fmt::Display for NoTruth {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            NoTruth::Absent(hint) => write!(f, "the reference cannot run: {hint}"),
+            NoTruth::Underivable(why) => write!(f, "the reference has no derived scale: {why}"),
+            NoTruth::Failed(why) => write!(f, "the reference failed: {why}"),
+        }
+    }
+}
+
+impl std::error::Error for NoTruth {}

@@ -6,7 +6,7 @@ use crate::proven::Proven;
 use crate::revealed::{Revealed, State};
 use crate::sampling;
 use proofmark_arena::{Batch, Change, Fault, Inputs, Noted, Ran, Worker};
-use proofmark_contract::{Perturbation, Place, Role, Truth, Values, Want};
+use proofmark_contract::{NoTruth, Perturbation, Place, Role, Truth, Values, Want};
 use proofmark_schema::isolation::Attempt;
 use proofmark_schema::memory::Probe;
 use proofmark_schema::{Cache, Memory};
@@ -49,6 +49,9 @@ pub enum Unverified {
     /// An output is wrong, or something was written beside it.
     #[error("{0}")]
     Wrong(String),
+    /// The op's own reference failed, so that no output can be checked.
+    #[error("{0}")]
+    NoTruth(#[from] NoTruth),
 }
 
 impl<'p> Entrant<'p> {
@@ -170,8 +173,8 @@ impl<'p> Entrant<'p> {
             let drawn = mix(self.revealed.seed, 6 + k as u64, call);
             let (row, col) = ((drawn >> 32) as usize % rows, drawn as u32 as usize % cols);
             let want = Want::some(Some(vec![row]), Some(vec![col]));
-            let oracle = |inputs: &Values| op.oracle(case, inputs, k, &want);
-            let truth = self.revealed.in_state(signature, state, oracle);
+            let oracle = |inputs: &Values| op.truth(case, inputs, k, &want);
+            let truth = self.revealed.in_state(signature, state, oracle)?;
             let value = self.worker.tensor_of(first + k, set).element(row, col);
             self.compare(k, &truth, &[value], 1, &|_| row * cols + col)?;
             checked += 1;
@@ -313,11 +316,11 @@ impl<'p> Entrant<'p> {
             let outputs = signature.outputs().iter().enumerate();
             let expect = |(k, operand)| {
                 let want = sampling::spot_check(*op, case, operand, self.revealed.seed);
-                let truth = op.oracle(case, inputs, k, &want);
-                (want, truth)
+                let truth = op.truth(case, inputs, k, &want)?;
+                Ok((want, truth))
             };
-            outputs.map(expect).collect()
-        });
+            outputs.map(expect).collect::<Result<_, NoTruth>>()
+        })?;
         let first = signature.inputs().len();
         let mut checked = 0;
         for (k, (want, truth)) in expected.iter().enumerate() {
@@ -368,8 +371,8 @@ impl<'p> Entrant<'p> {
             let Left { state, place, value } = left.swap_remove(at as usize);
             let output = place.operand - signature.inputs().len();
             let want = Want::some(Some(vec![place.row]), Some(vec![place.col]));
-            let oracle = |inputs: &Values| op.oracle(case, inputs, output, &want);
-            let truth = self.revealed.in_state(signature, state, oracle);
+            let oracle = |inputs: &Values| op.truth(case, inputs, output, &want);
+            let truth = self.revealed.in_state(signature, state, oracle)?;
             let flat = place.row * signature.outputs()[output].layout().cols() + place.col;
             self.compare(output, &truth, &[value], 1, &|_| flat).map_err(in_a_row)?;
             checked += 1;

@@ -7,7 +7,7 @@ use crate::stages::Outline;
 use crate::subject::{Outputs, Subject, values};
 use crate::{refuse, sampling};
 use proofmark_arena::Fault;
-use proofmark_contract::{Filling, Limits, Portfolio, Signature, Values, Want};
+use proofmark_contract::{Filling, Limits, NoTruth, Portfolio, Signature, Truth, Values, Want};
 use proofmark_schema::precision::InputPrecision;
 use proofmark_schema::proof::{Errors, Refusal, Stage};
 use proofmark_schema::{Case, ErrorContract, Outcome, Reproducibility};
@@ -145,14 +145,37 @@ impl<'e> Examination<'e> {
         sampling::want(self.by.op, self.case, &self.signature.outputs()[k], self.by.rules.seed)
     }
 
+    /// The truth about the wanted elements of output `k`. A contender is not blamed where there is
+    /// none: it is neither wrong nor proven.
+    pub(crate) fn truth(
+        &self,
+        inputs: &Values,
+        k: usize,
+        want: &Want,
+    ) -> Result<Truth, Box<Refusal>> {
+        self.by.op.truth(self.case, inputs, k, want).map_err(|reason| {
+            let outcome = match reason {
+                NoTruth::Absent(_) => Outcome::Absent,
+                NoTruth::Underivable(_) => Outcome::Unsupported,
+                NoTruth::Failed(_) => Outcome::Broken,
+            };
+            self.refuse(outcome, reason.to_string())
+        })
+    }
+
     /// Scores output `k` of a run against the oracle.
-    pub(crate) fn score(&self, inputs: &Values, outputs: &Outputs, k: usize) -> Score {
+    pub(crate) fn score(
+        &self,
+        inputs: &Values,
+        outputs: &Outputs,
+        k: usize,
+    ) -> Result<Score, Box<Refusal>> {
         let want = self.want(k);
-        let truth = self.by.op.oracle(self.case, &self.subject.given(inputs), k, &want);
+        let truth = self.truth(&self.subject.given(inputs), k, &want)?;
         let operand = &self.signature.outputs()[k];
         let (rows, cols) = (operand.layout().rows(), operand.layout().cols());
         let got: Vec<f64> =
             want.indices(rows, cols).into_iter().map(|i| outputs.values[k][i]).collect();
-        score(operand.dtype, self.measure(), &truth, &got, want.cols(cols).len())
+        Ok(score(operand.dtype, self.measure(), &truth, &got, want.cols(cols).len()))
     }
 }

@@ -19,11 +19,11 @@ impl Examination<'_> {
         let outputs = self.run(inputs)?;
         let mut scores = Vec::new();
         for k in 0..self.signature.outputs().len() {
-            let score = self.score(inputs, &outputs, k);
+            let score = self.score(inputs, &outputs, k)?;
             if score.errors.q_max > limit {
                 let judgement = Judgement { inputs, filled, outputs: &outputs, k, limit };
                 self.looks_like = precision::infer(self, inputs, &outputs, k, limit);
-                return Err(Box::new(of_worst(self, &judgement, &score)));
+                return Err(of_worst(self, &judgement, &score).unwrap_or_else(|no_truth| no_truth));
             }
             self.note_errors(&score);
             scores.push(score);
@@ -55,13 +55,17 @@ struct Judgement<'a> {
 }
 
 /// The refusal of an output by its worst element.
-fn of_worst(exam: &Examination<'_>, judgement: &Judgement<'_>, score: &Score) -> Refusal {
+fn of_worst(
+    exam: &Examination<'_>,
+    judgement: &Judgement<'_>,
+    score: &Score,
+) -> Result<Box<Refusal>, Box<Refusal>> {
     let Judgement { inputs, filled, outputs, k, limit } = *judgement;
     let operand = &exam.signature.outputs()[k];
     let layout = operand.layout();
     let want = exam.want(k);
     let flat = want.indices(layout.rows(), layout.cols())[score.worst];
-    let truth = exam.by.op.oracle(exam.case, inputs, k, &want);
+    let truth = exam.truth(inputs, k, &want)?;
     let worst = Worst {
         output: operand.name.to_owned(),
         index: layout.index_of(flat),
@@ -80,7 +84,7 @@ fn of_worst(exam: &Examination<'_>, judgement: &Judgement<'_>, score: &Score) ->
         reason.push_str(&format!("; it behaves like {class}"));
     }
     let refusal = exam.by.refusal(exam.case, Outcome::Wrong, Some(exam.stage), reason);
-    Refusal { worst: Some(Box::new(worst)), ..refusal }
+    Ok(Box::new(Refusal { worst: Some(Box::new(worst)), ..refusal }))
 }
 
 /// The values of each read operand that lie at, or in the row or column of, an output element.

@@ -1,7 +1,7 @@
 //! The inputs of a trial, as they are at any call of it, and what is expected of the outputs.
 
 use proofmark_arena::Change;
-use proofmark_contract::{Pattern, Perturbation, Signature, Truth, Values, Want, changed};
+use proofmark_contract::{NoTruth, Pattern, Perturbation, Signature, Truth, Values, Want, changed};
 use std::cell::RefCell;
 use std::rc::Rc;
 
@@ -55,16 +55,16 @@ impl Revealed {
         &self,
         signature: &Signature,
         state: State,
-        expect: impl FnOnce(&Values) -> Vec<(Want, Truth)>,
-    ) -> Expected {
+        expect: impl FnOnce(&Values) -> Result<Vec<(Want, Truth)>, NoTruth>,
+    ) -> Result<Expected, NoTruth> {
         if let Some((of, expected)) = &*self.expected.borrow()
             && *of == state
         {
-            return Rc::clone(expected);
+            return Ok(Rc::clone(expected));
         }
-        let expected = Rc::new(self.in_state(signature, state, expect));
+        let expected = Rc::new(self.in_state(signature, state, expect)?);
         *self.expected.borrow_mut() = Some((state, Rc::clone(&expected)));
-        expected
+        Ok(expected)
     }
 }
 

@@ -53,7 +53,8 @@ pub fn try_mutant(
     let cases = entry.op.proof_cases(dtype);
     let certificate = certify(arena, entry.op, &who, dtype, &cases, rules);
     let refusal = match certificate.outcome() {
-        Outcome::Unsupported => return None,
+        // What does not run was not refused for being wrong.
+        Outcome::Unsupported | Outcome::Absent | Outcome::Broken => return None,
         Outcome::Proven => None,
         _ => certificate.refused().and_then(|proof| proof.refusal.clone()),
     };
@@ -124,7 +125,9 @@ fn show_case(
         let outputs = subject.run(&inputs)?;
         for (k, got) in outputs.values.iter().enumerate() {
             let dtype = signature.outputs()[k].dtype;
-            let truth = op.oracle(case, &inputs, k, &Want::all());
+            let truth = op
+                .truth(case, &inputs, k, &Want::all())
+                .map_err(|reason| Fault::Unsupported(reason.to_string()))?;
             // The others compare with a reference in the output's own precision.
             let round = |value: &f64| proofmark_tensor::round_to(dtype, *value);
             let want: Vec<f64> = truth.value.iter().map(round).collect();

@@ -5,7 +5,8 @@
 pub enum FaultKind {
     /// It died, hung, or could not be started.
     Died,
-    /// Its files are no longer those that were proven, or no longer open.
+    /// Its files are no longer those that were proven, or no longer open, or the reference of its
+    /// op failed.
     Broken,
     /// A timed output was wrong, or something was written beside it.
     Wrong,

@@ -313,6 +313,7 @@ fn unverified(field: &[Proven<'_>], arm: usize, cause: &Unverified) -> RaceFault
     let kind = match cause {
         Unverified::Wrong(_) => FaultKind::Wrong,
         Unverified::Failed(_) => FaultKind::Died,
+        Unverified::NoTruth(_) => FaultKind::Broken,
     };
     fault_of(field, arm, kind, cause.to_string())
 }

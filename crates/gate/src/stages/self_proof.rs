@@ -82,7 +82,7 @@ fn plant_all(
             continue;
         }
         let want = exam.want(k);
-        let truth = exam.by.op.oracle(exam.case, &inputs, k, &want);
+        let truth = exam.truth(&inputs, k, &want)?;
         let layout = operand.layout();
         let indices = want.indices(layout.rows(), layout.cols());
         let got: Vec<f64> = indices.iter().map(|&i| outputs.values[k][i]).collect();
