@@ -24,13 +24,13 @@ impl Arena {
     /// # Errors
     /// As for [`Arena::spawn`].
     pub fn spawn_for(&self, contender: &ContenderId, options: &Spawn) -> Result<Worker, Fault> {
-        if contender.family != Family::Peer {
+        if !matches!(contender.family, Family::Peer | Family::Own | Family::Mutant) {
             return self.spawn(options);
         }
         let permit = self.regime().permit(contender);
         ORIGINALS.with_borrow_mut(|originals| {
             let level = self.regime().level;
-            let key = (self.program().to_owned(), contender.name.clone(), level);
+            let key = (self.program().to_owned(), kind_of(contender), level);
             if !originals.contains_key(&key) {
                 let layout = Some(FixedLayout { mapping_pad: 0 });
                 let mut worker = self.spawn_with(&permit, &Spawn { layout, ..Spawn::default() })?;
@@ -49,5 +49,14 @@ impl Arena {
                 _ => self.spawn_with(&permit, options),
             }
         })
+    }
+}
+
+/// What contenders have in common that one original serves: wrong kernels of own ops are all made
+/// by the same interpreter.
+fn kind_of(contender: &ContenderId) -> String {
+    match contender.family {
+        Family::Mutant => Family::Mutant.name().to_owned(),
+        _ => contender.to_string(),
     }
 }

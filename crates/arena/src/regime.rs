@@ -13,7 +13,8 @@ pub struct Regime {
     pub level: Isolation,
     /// The environment of a worker in a sandbox; without one it is that of this process.
     pub environment: Vec<(OsString, OsString)>,
-    /// What peers may do in a sandbox, by name. All others compute and do nothing else.
+    /// What peers and own kernels may do in a sandbox, by id. All others compute and do nothing
+    /// else.
     pub permits: BTreeMap<String, Permit>,
     /// Peers that are libraries of a user's own, by name.
     pub strangers: BTreeSet<String>,
@@ -40,6 +41,7 @@ impl Regime {
             return self.clone();
         }
         let is_strange = |who: &ContenderId| match who.family {
+            Family::Own => true,
             Family::Peer => self.strangers.contains(&who.name),
             _ => false,
         };
@@ -51,7 +53,9 @@ impl Regime {
     /// What a contender may do beyond computing.
     pub(crate) fn permit(&self, contender: &ContenderId) -> Permit {
         match contender.family {
-            Family::Peer => self.permits.get(&contender.name).cloned().unwrap_or_default(),
+            Family::Peer | Family::Own => {
+                self.permits.get(&contender.to_string()).cloned().unwrap_or_default()
+            }
             _ => Permit::default(),
         }
     }

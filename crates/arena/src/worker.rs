@@ -135,7 +135,7 @@ impl Worker {
         heap_pad: usize,
     ) -> Result<Loaded, Fault> {
         let (contender, case) = (contender.clone(), case.clone());
-        let is_peer = contender.family == Family::Peer;
+        let is_peer = matches!(contender.family, Family::Peer | Family::Own);
         let load = ToWorker::Load { contender, case, threads, heap_pad };
         let answer = match is_peer {
             true => self.patiently(|worker| worker.tell(&load, &[])),

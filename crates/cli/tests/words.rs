@@ -134,7 +134,7 @@ fn a_name_that_nobody_has_is_an_error_also_beside_others() {
         (&scale, "native/parallel native/paralel", "native/parallel"),
         (&prove, "native/scalar native/smid", "native/simd"),
         (&repro, "mutant/tail_droped", "mutant/tail_dropped"),
-        (&repro, "plugin/openblas", "peer/openblas"),
+        (&repro, "peer/opnblas", "peer/openblas"),
     ] {
         let output = proofmark(&[command, &[with]].concat());
         assert_eq!(output.status.code(), Some(2), "{command:?} {with}: {}", talk(&output));

@@ -54,7 +54,7 @@ pub enum EngineError {
         known: String,
     },
     /// The peer is not on this machine.
-    #[error("ABSENT: peer/{name} is not on this machine")]
+    #[error("ABSENT: {name} is not on this machine")]
     AbsentPeer {
         /// Its name.
         name: String,

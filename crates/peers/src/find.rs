@@ -32,6 +32,8 @@ pub struct Found {
     pub python: Option<PythonHome>,
     /// It was declared to compile machine code while it runs.
     pub has_jit: bool,
+    /// Other files that decide what it computes and how it is judged.
+    pub files: Vec<PathBuf>,
 }
 
 impl Found {
@@ -49,6 +51,7 @@ impl Found {
         };
         files.retain(|path| path.is_file());
         files.push(self.library.clone());
+        files.extend(self.files.iter().cloned());
         files.sort_unstable();
         files.dedup();
         files
@@ -75,6 +78,9 @@ pub enum Status {
 
 /// Looks for a peer: first on the shelf, then where systems keep libraries.
 pub fn find(peer: &dyn Peer, shelf: &PeerShelf) -> Option<Found> {
+    if let Some(found) = peer.elsewhere() {
+        return found.ok();
+    }
     if let Some(shelved) = shelf.read(peer.shelved_as()) {
         return Some(Found {
             version: Some(shelved.version),
@@ -83,13 +89,22 @@ pub fn find(peer: &dyn Peer, shelf: &PeerShelf) -> Option<Found> {
             lock: shelved.lock,
             python: shelved.python,
             has_jit: shelved.has_jit,
+            files: Vec::new(),
         });
     }
     let names = peer.system_names().iter();
     let mut places = names
         .flat_map(|name| SYSTEM_FOLDERS.iter().map(move |folder| Path::new(folder).join(name)));
     let library = places.find(|place| place.is_file())?;
-    Some(Found { version: None, place: None, library, lock: None, python: None, has_jit: false })
+    Some(Found {
+        version: None,
+        place: None,
+        library,
+        lock: None,
+        python: None,
+        has_jit: false,
+        files: Vec::new(),
+    })
 }
 
 /// Whether a peer is there, and if not, what to do.
@@ -98,6 +113,9 @@ pub fn status(peer: &dyn Peer, shelf: &PeerShelf) -> Status {
 }
 
 fn hint(peer: &dyn Peer, shelf: &PeerShelf) -> String {
+    if let Some(Err(hint)) = peer.elsewhere() {
+        return hint;
+    }
     let name = peer.shelved_as();
     if let Some(shelved) = shelf.note(name) {
         let from = if matches!(peer.source(), Source::Registered) { " --from FILE" } else { "" };
@@ -136,6 +154,7 @@ mod tests {
             lock: None,
             python: packages.map(|site| PythonHome { prefix: at(""), packages: vec![at(site)] }),
             has_jit: false,
+            files: Vec::new(),
         };
         let registered = found(Some("nothing"), "lib/b.so", None).own_files();
         assert_eq!(registered, [at("lib/b.so")]);

@@ -1,6 +1,7 @@
 //! Getting a peer onto the shelf, and off it again.
 
-use crate::{Peer, PeerShelf, PythonHome, Shelved, Source};
+use crate::python::home;
+use crate::{Found, Peer, PeerShelf, Shelved, Source};
 use proofmark_schema::Lock;
 use std::ffi::OsStr;
 use std::fs;
@@ -281,41 +282,11 @@ fn environment(
         python = venv.join("bin/python");
         pip(&python, place, &[], (packages, lock), tools, hear)?;
     }
-    let mut said = String::new();
-    let args = ["-c", INTRODUCE, packages[0]].map(OsStr::new);
-    run(&python, &args, place, instead, &mut |line| said = line.to_owned())?;
-    let no_interpreter = || InstallError::NoInterpreter { said: said.clone() };
-    let about: serde_json::Value = serde_json::from_str(&said).map_err(|_| no_interpreter())?;
-    let path = |name: &str| about[name].as_str().map(PathBuf::from);
-    let library = path("library").filter(|library| library.is_file()).ok_or_else(no_interpreter)?;
-    let folders = about["packages"].as_array().into_iter().flatten();
-    let python = PythonHome {
-        prefix: path("prefix").ok_or_else(no_interpreter)?,
-        packages: folders.filter_map(|folder| folder.as_str().map(PathBuf::from)).collect(),
-    };
-    let version = about["version"].as_str().unwrap_or("unknown").to_owned();
-    let python = Some(python);
+    let found = home::introduce(&python, place, Some(packages[0]))?;
+    let Found { version, library, python, .. } = found;
+    let version = version.unwrap_or("unknown".to_owned());
     Ok(Shelved { version, library, lock: Some(tools.lock()), python, has_jit: false })
 }
-
-/// What an interpreter is asked about itself: one line of JSON.
-const INTRODUCE: &str = r#"
-import sys, json, sysconfig, site, os, re
-from importlib import metadata
-get = sysconfig.get_config_var
-name = re.split(r"[<>=!\[ ]", sys.argv[1])[0]
-names = [get("INSTSONAME"), get("LDLIBRARY"), "libpython%d.%d.so.1.0" % sys.version_info[:2]]
-folders = [get("LIBDIR"), os.path.join(sys.base_prefix, "lib"), get("LIBPL") or ""]
-folders += ["/usr/lib/x86_64-linux-gnu", "/usr/lib64"]
-places = [os.path.join(folder, name) for folder in folders for name in names if name and folder]
-library = next((p for p in places if ".so" in p and os.path.isfile(p)), None)
-try:
-    version = metadata.version(name)
-except metadata.PackageNotFoundError:
-    sys.exit("package %s is not installed in %s" % (name, sys.executable))
-print(json.dumps({"library": library, "prefix": sys.base_prefix, "version": version,
-                  "packages": site.getsitepackages()}))
-"#;
 
 fn build(
     place: &Path,
@@ -400,7 +371,7 @@ fn library_in(folder: &Path, beginning: &str) -> Result<PathBuf, InstallError> {
 
 /// Runs a program and passes on what it prints, line by line.
 #[expect(clippy::disallowed_methods, reason = "this is the place that runs installers")]
-fn run(
+pub(crate) fn run(
     program: &Path,
     args: &[&OsStr],
     folder: &Path,

@@ -1,6 +1,6 @@
 //! A peer that is ready for a case, as a kernel.
 
-use crate::Ready;
+use crate::{CallMemory, Ready};
 use proofmark_contract::{Call, Kernel, KernelError, Unsupported};
 use proofmark_schema::{Case, ErrorContract, Isa};
 
@@ -10,6 +10,7 @@ pub(crate) struct PeerKernel {
     pub(crate) summary: &'static str,
     pub(crate) contract: ErrorContract,
     pub(crate) ready: Ready,
+    pub(crate) memory: CallMemory,
 }
 
 // SAFETY: a worker loads and calls a kernel on one thread, the one that serves; a peer's handles
@@ -42,6 +43,18 @@ impl Kernel for PeerKernel {
 
     fn contract(&self, _: &Case) -> ErrorContract {
         self.contract
+    }
+
+    fn workspace_bytes(&self, _: &Case, _: Isa, threads: usize) -> usize {
+        self.memory.workspace_bytes.as_ref().map_or(0, |bytes| bytes(threads))
+    }
+
+    fn prepared_bytes(&self, _: &Case, _: Isa) -> usize {
+        self.memory.packing.as_ref().map_or(0, |packing| packing.bytes)
+    }
+
+    fn prepare(&self, call: &mut Call<'_>, prepared: &mut [u8]) -> Result<(), KernelError> {
+        self.memory.packing.as_ref().map_or(Ok(()), |packing| (packing.pack)(call, prepared))
     }
 
     fn set_threads(&self, threads: usize) {

@@ -25,11 +25,16 @@ mod shelf;
 mod trial;
 mod vectors;
 
+use proofmark_schema::{ContenderId, Family};
+
 pub use find::{Found, Status, find, status};
 pub use install::{Hear, InstallError, Tools, add, register, remove, restore};
-pub use load::{NotLoaded, Peered, load, warm};
-pub use peer::{Called, Needs, Peer, Ready, Source};
+pub use load::{NotLoaded, Peered, load, set_environment, warm};
+pub use open::Open;
+pub use peer::{CallMemory, Called, Needs, Pack, Packing, Peer, Ready, Source};
 pub use plugin::Plugin;
+pub use python::Script;
+pub use python::home::interpreter;
 pub use shelf::{PeerShelf, PythonHome, Shelved};
 
 /// Every peer, in the order of tables.
@@ -59,8 +64,32 @@ pub fn by_name(shelf: &PeerShelf, name: &str) -> Option<&'static dyn Peer> {
     known.or_else(|| Plugin::on(shelf, name))
 }
 
-/// Every peer of ours, and those that a user put on the shelf.
+/// The peer behind an id: a library, or the kernel of that name for an op of the user.
+pub fn by_id(shelf: &PeerShelf, id: &ContenderId, op: &str) -> Option<&'static dyn Peer> {
+    match id.family {
+        Family::Peer => by_name(shelf, &id.name),
+        Family::Mutant => {
+            let of_op = shelf.own().iter().filter(|peer| peer.has(op));
+            of_op.into_iter().find_map(|peer| peer.mutant(&id.name))
+        }
+        family => {
+            let is_it = |peer: &&&dyn Peer| {
+                peer.family() == family && peer.name() == id.name && peer.has(op)
+            };
+            shelf.own().iter().find(is_it).copied()
+        }
+    }
+}
+
+/// Every peer of ours, those that a user put on the shelf, and kernels of the user's own ops.
 pub fn all(shelf: &PeerShelf) -> Vec<&'static dyn Peer> {
+    let mut all = libraries(shelf);
+    all.extend(shelf.own());
+    all
+}
+
+/// Every peer of ours, and those that a user put on the shelf.
+pub fn libraries(shelf: &PeerShelf) -> Vec<&'static dyn Peer> {
     let mut all = PEERS.to_vec();
     let is_new = |name: &&String| PEERS.iter().all(|peer| peer.name() != name.as_str());
     let names = shelf.names();

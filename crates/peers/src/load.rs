@@ -2,9 +2,9 @@
 
 use crate::find::find;
 use crate::kernel::PeerKernel;
-use crate::{Found, Peer, PeerShelf, by_name};
+use crate::{CallMemory, Found, Peer, PeerShelf, Ready, by_id, by_name};
 use proofmark_contract::{ExplicitCase, Kernel, Signature};
-use proofmark_schema::Receipt;
+use proofmark_schema::{ContenderId, ErrorContract, Receipt};
 
 /// A peer that is loaded for a case.
 pub struct Peered {
@@ -14,6 +14,21 @@ pub struct Peered {
     pub receipt: Receipt,
     /// A call with nothing to do.
     pub empty: Option<&'static dyn Fn()>,
+}
+
+impl Peered {
+    /// Makes a kernel of what is ready for calls.
+    pub fn new(
+        (name, summary): (&'static str, &'static str),
+        contract: ErrorContract,
+        ready: Ready,
+        memory: CallMemory,
+    ) -> Peered {
+        let kernel = PeerKernel { name, summary, contract, ready, memory };
+        let kernel: &'static PeerKernel = Box::leak(Box::new(kernel));
+        let (receipt, empty) = (kernel.ready.receipt.clone(), kernel.ready.empty.as_deref());
+        Peered { kernel, receipt, empty }
+    }
 }
 
 /// Variables that keep idle threads of the usual runtimes asleep instead of spinning beside the
@@ -35,38 +50,33 @@ pub enum NotLoaded {
     Broken(String),
 }
 
-/// Loads a peer for a case with these operands.
+/// Loads a peer, or a kernel of the user's own op, for a case with these operands.
 ///
 /// # Errors
 /// Why it does not do the case, or cannot be loaded.
 pub fn load(
     shelf: &PeerShelf,
-    name: &str,
+    id: &ContenderId,
     case: &ExplicitCase,
     signature: &Signature,
     threads: usize,
 ) -> Result<Peered, NotLoaded> {
-    let (peer, found) = present(shelf, name).map_err(NotLoaded::Broken)?;
+    let (peer, found) =
+        present(by_id(shelf, id, &case.op), shelf, id).map_err(NotLoaded::Broken)?;
     if !peer.has(&case.op) {
-        return Err(NotLoaded::Unsupported(format!("`{name}` has no `{}`", case.op)));
+        return Err(NotLoaded::Unsupported(format!("`{}` has no `{}`", id.name, case.op)));
     }
     peer.supports(case).map_err(|reason| NotLoaded::Unsupported(reason.to_string()))?;
-    set_environment(peer);
+    set_environment(peer.environment());
     // An adapter has one kind of error. If its library opens, the case was the reason.
-    let mut ready =
-        peer.load(&found, case, signature, threads).map_err(|reason| match peer.open(&found) {
-            Ok(()) => NotLoaded::Unsupported(reason),
-            Err(why) => NotLoaded::Broken(format!("it cannot be loaded: {why}")),
-        })?;
+    let loaded = peer.load_with_memory(&found, case, signature, threads);
+    let (mut ready, memory) = loaded.map_err(|reason| match peer.open(&found) {
+        Ok(()) => NotLoaded::Unsupported(reason),
+        Err(why) => NotLoaded::Broken(format!("it cannot be loaded: {why}")),
+    })?;
     ready.receipt.lock = found.lock;
     let contract = peer.contract(case);
-    let kernel = PeerKernel { name: peer.name(), summary: peer.summary(), contract, ready };
-    let kernel: &'static PeerKernel = Box::leak(Box::new(kernel));
-    Ok(Peered {
-        kernel,
-        receipt: kernel.ready.receipt.clone(),
-        empty: kernel.ready.empty.as_deref(),
-    })
+    Ok(Peered::new((peer.name(), peer.summary()), contract, ready, memory))
 }
 
 /// Lets a peer load what every case needs, so that this process can be copied; `false` if that
@@ -75,19 +85,26 @@ pub fn load(
 /// # Errors
 /// Why it cannot be loaded.
 pub fn warm(shelf: &PeerShelf, name: &str) -> Result<bool, String> {
-    let (peer, found) = present(shelf, name)?;
-    set_environment(peer);
+    let id = ContenderId::peer(name);
+    let (peer, found) = present(by_name(shelf, name), shelf, &id)?;
+    set_environment(peer.environment());
     peer.warm(&found)
 }
 
-fn present(shelf: &PeerShelf, name: &str) -> Result<(&'static dyn Peer, Found), String> {
-    let peer = by_name(shelf, name).ok_or_else(|| format!("there is no peer `{name}`"))?;
-    let found = find(peer, shelf).ok_or_else(|| format!("`{name}` is not on this machine"))?;
+fn present(
+    peer: Option<&'static dyn Peer>,
+    shelf: &PeerShelf,
+    id: &ContenderId,
+) -> Result<(&'static dyn Peer, Found), String> {
+    let peer = peer.ok_or_else(|| format!("there is no `{id}`"))?;
+    let found = find(peer, shelf).ok_or_else(|| format!("`{id}` is not on this machine"))?;
     Ok((peer, found))
 }
 
-fn set_environment(peer: &dyn Peer) {
-    for (name, value) in QUIET.iter().chain(peer.environment()) {
+/// Sets the variables that the usual runtimes read when a library is opened, and these beside. It
+/// is to be called in a worker before it opens the library.
+pub fn set_environment(more: &[(&str, &str)]) {
+    for (name, value) in QUIET.iter().chain(more) {
         // SAFETY: a worker has one thread when it loads a contender, so no other reads meanwhile.
         unsafe { std::env::set_var(name, value) };
     }

@@ -4,14 +4,17 @@ use libloading::os::unix::{Library, RTLD_GLOBAL, RTLD_LOCAL, RTLD_NOW};
 use std::path::Path;
 
 /// A library that stays open as long as the process.
-pub(crate) struct Open {
+pub struct Open {
     library: &'static Library,
     file: String,
 }
 
 impl Open {
     /// Opens a library; with `global`, what is opened later sees its symbols.
-    pub(crate) fn at(path: &Path, global: bool) -> Result<Open, String> {
+    ///
+    /// # Errors
+    /// Why the system does not open it.
+    pub fn at(path: &Path, global: bool) -> Result<Open, String> {
         let flags = RTLD_NOW | if global { RTLD_GLOBAL } else { RTLD_LOCAL };
         // SAFETY: the library's initialisers run in a worker, whose whole purpose is to run them;
         // what they break ends with it.
@@ -24,9 +27,12 @@ impl Open {
 
     /// A function or variable of the library.
     ///
+    /// # Errors
+    /// If the library has no such name.
+    ///
     /// # Safety
     /// `T` is the type that the library's documentation gives for this name.
-    pub(crate) unsafe fn get<T: Copy>(&self, name: &str) -> Result<T, String> {
+    pub unsafe fn get<T: Copy>(&self, name: &str) -> Result<T, String> {
         // SAFETY: the caller's promise.
         let symbol = unsafe { self.library.get::<T>(name.as_bytes()) };
         symbol.map(|symbol| *symbol).map_err(|_| format!("{} has no `{name}`", self.file))

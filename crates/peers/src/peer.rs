@@ -3,12 +3,29 @@
 use crate::Found;
 use crate::open::Open;
 use proofmark_contract::{Call, ExplicitCase, KernelError, Signature, Unsupported};
-use proofmark_schema::{DType, ErrorContract, Receipt, Reproducibility, Underflow};
+use proofmark_schema::{
+    ContenderId, DType, ErrorContract, Family, Receipt, Reproducibility, Underflow,
+};
 
 /// Another library.
 pub trait Peer: Sync {
     /// Its name in ids: `peer/<name>`.
     fn name(&self) -> &'static str;
+
+    /// Its family in ids; kernels of the user's own ops have another than libraries.
+    fn family(&self) -> Family {
+        Family::Peer
+    }
+
+    /// Its id.
+    fn id(&self) -> ContenderId {
+        ContenderId { family: self.family(), name: self.name().to_owned(), isa: None }
+    }
+
+    /// Where it is, if it is on no shelf; the error says what to do to have it there.
+    fn elsewhere(&self) -> Option<Result<Found, String>> {
+        None
+    }
 
     /// One line: what it is.
     fn summary(&self) -> &'static str;
@@ -93,6 +110,26 @@ pub trait Peer: Sync {
         signature: &Signature,
         threads: usize,
     ) -> Result<Ready, String>;
+
+    /// The same for a peer whose calls need scratch memory or packed weights.
+    ///
+    /// # Errors
+    /// As for [`Peer::load`].
+    fn load_with_memory(
+        &self,
+        found: &Found,
+        case: &ExplicitCase,
+        signature: &Signature,
+        threads: usize,
+    ) -> Result<(Ready, CallMemory), String> {
+        self.load(found, case, signature, threads).map(|ready| (ready, CallMemory::default()))
+    }
+
+    /// A wrong kernel of that name for its op, where it can make them.
+    fn mutant(&self, name: &str) -> Option<&'static dyn Peer> {
+        let _ = name;
+        None
+    }
 }
 
 /// What a peer's process must be allowed to do in a sandbox.
@@ -180,6 +217,26 @@ pub struct Ready {
     /// A call of the library with nothing to do, which measures the overhead of a call.
     pub empty: Option<Box<dyn Fn()>>,
 }
+
+/// Memory that calls use beside their operands.
+#[derive(Default)]
+pub struct CallMemory {
+    /// Bytes of scratch memory for so many threads; none if it uses none.
+    pub workspace_bytes: Option<Box<dyn Fn(usize) -> usize>>,
+    /// How weights are packed outside the timed calls; none if they are not.
+    pub packing: Option<Packing>,
+}
+
+/// How weights are packed before calls.
+pub struct Packing {
+    /// Bytes of the memory that they are packed into, at least 1.
+    pub bytes: usize,
+    /// Packs the weights of a call into that memory.
+    pub pack: Pack,
+}
+
+/// What packs the weights of a call.
+pub type Pack = Box<dyn Fn(&mut Call<'_>, &mut [u8]) -> Result<(), KernelError>>;
 
 /// The names of a table of ops.
 pub(crate) const fn names<T, const COUNT: usize>(

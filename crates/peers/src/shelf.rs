@@ -1,7 +1,9 @@
 //! The folder where peers are kept, and what is written down about each.
 
+use crate::Peer;
 use proofmark_schema::{Lock, is_name};
 use serde::{Deserialize, Serialize};
+use std::fmt;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -9,10 +11,19 @@ use std::path::{Path, PathBuf};
 /// The name of the note in a peer's folder. It is written last: without it a folder is rubbish.
 const NOTE: &str = "peer.json";
 
-/// A folder with a folder for each peer.
-#[derive(Clone, Debug)]
+/// A folder with a folder for each peer, and the kernels of the user's own ops, which are in
+/// folders of their own.
+#[derive(Clone)]
 pub struct PeerShelf {
     folder: PathBuf,
+    own: Vec<&'static dyn Peer>,
+}
+
+impl fmt::Debug for PeerShelf {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let own: Vec<String> = self.own.iter().map(|peer| peer.id().to_string()).collect();
+        f.debug_struct("PeerShelf").field("folder", &self.folder).field("own", &own).finish()
+    }
 }
 
 /// A peer on the shelf.
@@ -46,7 +57,19 @@ pub struct PythonHome {
 impl PeerShelf {
     /// The shelf in a folder, which need not exist yet.
     pub fn new(folder: impl Into<PathBuf>) -> PeerShelf {
-        PeerShelf { folder: folder.into() }
+        PeerShelf { folder: folder.into(), own: Vec::new() }
+    }
+
+    /// This shelf with kernels of the user's own ops.
+    #[must_use]
+    pub fn with_own(mut self, own: Vec<&'static dyn Peer>) -> PeerShelf {
+        self.own = own;
+        self
+    }
+
+    /// The kernels of the user's own ops.
+    pub fn own(&self) -> &[&'static dyn Peer] {
+        &self.own
     }
 
     /// The folder.

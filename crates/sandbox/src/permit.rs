@@ -17,3 +17,14 @@ pub struct Permit {
     /// It starts compilers, which work in that folder.
     pub has_compiler: bool,
 }
+
+impl Permit {
+    /// Adds what another permit allows.
+    pub fn join(&mut self, other: &Permit) {
+        self.reads.extend(other.reads.iter().cloned());
+        self.has_jit |= other.has_jit;
+        self.is_interpreter |= other.is_interpreter;
+        self.needs_scratch |= other.needs_scratch;
+        self.has_compiler |= other.has_compiler;
+    }
+}

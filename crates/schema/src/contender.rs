@@ -14,8 +14,8 @@ pub enum Family {
     Mutant,
     /// Another library.
     Peer,
-    /// The user's own.
-    Plugin,
+    /// A kernel of the user for an op of the user.
+    Own,
     /// A specimen of the corpus that `selftest judge` plants: a cheat, a fault or an odd but honest
     /// kernel. It is in no roster and in no stored record.
     Planted,
@@ -24,7 +24,7 @@ pub enum Family {
 impl Family {
     /// Every family.
     pub const ALL: [Family; 5] =
-        [Family::Native, Family::Mutant, Family::Peer, Family::Plugin, Family::Planted];
+        [Family::Native, Family::Mutant, Family::Peer, Family::Own, Family::Planted];
 
     /// The word in ids.
     pub fn name(self) -> &'static str {
@@ -32,13 +32,13 @@ impl Family {
             Family::Native => "native",
             Family::Mutant => "mutant",
             Family::Peer => "peer",
-            Family::Plugin => "plugin",
+            Family::Own => "own",
             Family::Planted => "planted",
         }
     }
 }
 
-/// The name of a contender: `native/simd@avx512`, `peer/pytorch`, `plugin/acme`.
+/// The name of a contender: `native/simd@avx512`, `peer/pytorch`, `own/fast`.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ContenderId {
     /// Where it comes from.
@@ -90,9 +90,7 @@ pub fn is_name(text: &str) -> bool {
 
 /// Why a text is not a contender's id.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error(
-    "`{0}` is not a contender: write `native/<kernel>[@isa]`, `peer/<name>` or `plugin/<name>`"
-)]
+#[error("`{0}` is not a contender: write `native/<kernel>[@isa]`, `peer/<name>` or `own/<kernel>`")]
 pub struct ParseContenderError(pub String);
 
 impl FromStr for ContenderId {

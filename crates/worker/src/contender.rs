@@ -5,7 +5,7 @@ use crate::corpus;
 use crate::plant::{Plant, Planted};
 use crate::serve::Known;
 use proofmark_contract::{Entry, ExplicitCase, Kernel, Signature, check_case, find};
-use proofmark_peers::{NotLoaded, Peered, load};
+use proofmark_peers::{NotLoaded, PeerShelf, Peered, load};
 use proofmark_schema::wire::FromWorker;
 use proofmark_schema::{Case, ContenderId, Family, Isa, Receipt};
 use proofmark_tensor::{AlignedBuffer, Pool};
@@ -49,9 +49,9 @@ impl Contender {
         let signature = check_case(entry.op, &case)
             .map_err(|error| NotLoaded::Unsupported(error.to_string()))?;
         let (kernel, isa, receipt) = match id.family {
-            Family::Peer => {
+            Family::Peer | Family::Own => {
                 let case = ExplicitCase::of(entry.op, &case);
-                peer(known, id, (&case, &signature), threads)?
+                peer(&known.shelf, id, (&case, &signature), threads)?
             }
             Family::Planted => planted(entry, id, &case).map_err(NotLoaded::Unsupported)?,
             _ => native(known.plant, entry, id, (&case, &signature))
@@ -61,7 +61,7 @@ impl Contender {
         let mut contender = Contender {
             kernel,
             receipt,
-            owns_threads: matches!(id.family, Family::Peer | Family::Planted),
+            owns_threads: matches!(id.family, Family::Peer | Family::Own | Family::Planted),
             isa,
             case,
             signature,
@@ -148,12 +148,12 @@ fn planted(entry: &'static Entry, id: &ContenderId, case: &Case) -> Result<Loade
 }
 
 fn peer(
-    known: &Known,
+    shelf: &PeerShelf,
     id: &ContenderId,
     (case, signature): (&ExplicitCase, &Signature),
     threads: usize,
 ) -> Result<Loaded, NotLoaded> {
-    let peered = load(&known.shelf, &id.name, case, signature, threads)?;
+    let peered = load(shelf, id, case, signature, threads)?;
     let Peered { kernel, mut receipt, empty } = peered;
     receipt.empty_call_ns = empty.map(time_of_empty_call);
     Ok((kernel, Isa::Scalar, receipt))
@@ -175,7 +175,7 @@ fn find_kernel(entry: &Entry, id: &ContenderId) -> Result<&'static dyn Kernel, S
     let found = match id.family {
         Family::Native => entry.kernel(&id.name),
         Family::Mutant => entry.mutant(&id.name).map(|mutant| mutant.kernel),
-        Family::Peer | Family::Plugin | Family::Planted => None,
+        Family::Peer | Family::Own | Family::Planted => None,
     };
     found.ok_or_else(|| format!("no contender `{id}` for op `{}`", entry.op.name()))
 }

@@ -61,7 +61,7 @@ impl Peers {
     pub(crate) fn run(&self) -> Result<u8, Failure> {
         let shelf = shelf();
         let shown = match &self.deed {
-            None | Some(Deed::List) => peers::all(&shelf),
+            None | Some(Deed::List) => peers::libraries(&shelf),
             Some(Deed::Add(add)) => vec![self.add(&shelf, add)?],
             Some(Deed::Remove { name }) => return remove(&shelf, name),
         };
@@ -131,7 +131,7 @@ fn failed(error: &InstallError) -> Failure {
 }
 
 fn unknown(shelf: &PeerShelf, name: &str, what: &str) -> Failure {
-    let known = peers::all(shelf);
+    let known = peers::libraries(shelf);
     let names: Vec<&str> = known.iter().map(|peer| peer.name()).collect();
     let hint = match nearest(name, &names) {
         Some(near) => format!("did you mean `{near}`?"),

@@ -34,7 +34,7 @@ fn two_thousand_records_open_quickly_and_hostile_names_stay_text() {
     let output =
         proofmark(&["report", "many", "--op", "op_1", "--format", "json", "--store", store]);
     let file = folder.path().join("bench.json");
-    let written = out(&output).replace("native/kernel_1@", &format!("plugin/{HOSTILE}@"));
+    let written = out(&output).replace("native/kernel_1@", &format!("own/{HOSTILE}@"));
     std::fs::write(&file, written).unwrap();
     looked_at(folder.path(), file.to_str().unwrap(), &page);
 }

@@ -8,7 +8,7 @@ use proofmark_gate::{Depth, Expense, expense};
 use proofmark_measure::{Clock, MonotonicClock, RaceRules};
 use proofmark_peers::{PEERS, Peer};
 use proofmark_schema::plan::{Item, Plan};
-use proofmark_schema::{Case, ContenderId, DType, Family, Isa, Work};
+use proofmark_schema::{Case, ContenderId, DType, Isa, Work};
 use std::collections::BTreeMap;
 
 /// Nanoseconds per unit of what proofs count. They are fitted to the processor time of 15 proofs of
@@ -113,7 +113,7 @@ fn race(entry: &Entry, item: &Item, rules: &RaceRules) -> f64 {
 
 /// Nanoseconds to start a worker, make it ready for calls of a contender, and end it.
 fn worker_ns(who: &ContenderId) -> f64 {
-    let is_it = |peer: &&&dyn Peer| who.family == Family::Peer && peer.name() == who.name;
+    let is_it = |peer: &&&dyn Peer| peer.id() == *who;
     let opens_ms = PEERS.iter().find(is_it).map_or(0, |peer| peer.opens_ms());
     cost::WORKER + 1e6 * f64::from(opens_ms)
 }

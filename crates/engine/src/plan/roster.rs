@@ -45,18 +45,14 @@ pub fn check_contender(
         }
         Family::Native => Ok(()),
         Family::Mutant if entry.mutant(&who.name).is_some() => Ok(()),
+        Family::Mutant if proofmark_peers::by_id(shelf, who, entry.op.name()).is_some() => Ok(()),
         Family::Mutant => {
             let names: Vec<&str> = entry.mutants.iter().map(|mutant| mutant.name).collect();
             Err(unknown(who, nearest(&who.name, &names).map(ContenderId::mutant)))
         }
         // Specimens exist only in self-tests.
         Family::Planted => Err(unknown(who, None)),
-        // A plugin that a user registers is a peer.
-        Family::Plugin => {
-            let peers = proofmark_peers::all(shelf);
-            let names: Vec<&str> = peers.iter().map(|peer| peer.name()).collect();
-            Err(unknown(who, nearest(&who.name, &names).map(ContenderId::peer)))
-        }
+        Family::Own => own(shelf, who, entry.op.name()),
     }
 }
 
@@ -77,7 +73,7 @@ pub fn check_specimen(who: &ContenderId) -> Result<(), EngineError> {
 
 /// The peer must be one, and be on this machine.
 fn present(shelf: &PeerShelf, name: &str) -> Result<(), EngineError> {
-    let known = proofmark_peers::all(shelf);
+    let known = proofmark_peers::libraries(shelf);
     let names: Vec<&str> = known.iter().map(|peer| peer.name()).collect();
     let peer = known.iter().find(|peer| peer.name() == name);
     let peer = peer.ok_or_else(|| EngineError::UnknownPeer {
@@ -87,7 +83,22 @@ fn present(shelf: &PeerShelf, name: &str) -> Result<(), EngineError> {
     })?;
     match status(*peer, shelf) {
         Status::Ready(_) => Ok(()),
-        Status::Absent(hint) => Err(EngineError::AbsentPeer { name: name.to_owned(), hint }),
+        Status::Absent(hint) => Err(EngineError::AbsentPeer { name: peer.id().to_string(), hint }),
+    }
+}
+
+/// The kernel must be one of the op, and its files be there.
+fn own(shelf: &PeerShelf, who: &ContenderId, op: &str) -> Result<(), EngineError> {
+    let of_op = shelf.own().iter().filter(|peer| peer.has(op));
+    let names: Vec<&str> = of_op.map(|peer| peer.name()).collect();
+    let near = || {
+        let name = nearest(&who.name, &names)?.to_owned();
+        Some(ContenderId { family: Family::Own, name, isa: None })
+    };
+    let peer = proofmark_peers::by_id(shelf, who, op).ok_or_else(|| unknown(who, near()))?;
+    match status(peer, shelf) {
+        Status::Ready(_) => Ok(()),
+        Status::Absent(hint) => Err(EngineError::AbsentPeer { name: who.to_string(), hint }),
     }
 }
 
@@ -138,7 +149,7 @@ impl Roster {
         let matches = |pattern: &str| {
             entries.iter().any(|entry| {
                 let is_meant = |peer: &dyn Peer| {
-                    peer.has(entry.op.name()) && is_match(pattern, &peer_id(peer).to_string())
+                    peer.has(entry.op.name()) && is_match(pattern, &peer.id().to_string())
                 };
                 entry.kernels.iter().any(|kernel| {
                     self.paths(*kernel).into_iter().any(|isa| self.admits_by(pattern, *kernel, isa))
@@ -155,7 +166,7 @@ impl Roster {
     /// The first such name, with the nearest.
     pub fn check(&self, entries: &[&'static Entry]) -> Result<(), EngineError> {
         let is_slip = |pattern: &&String| {
-            let is_peer = |&(peer, _): &(&dyn Peer, Status)| peer_id(peer).to_string() == **pattern;
+            let is_peer = |&(peer, _): &(&dyn Peer, Status)| peer.id().to_string() == **pattern;
             let (name, isa) = pattern.split_once('@').unwrap_or((pattern, "*"));
             // A path that this processor lacks still counts as known.
             let has_path = |kernel: &&'static dyn Kernel| {
@@ -175,7 +186,7 @@ impl Roster {
     pub fn why_unmatched(&self, pattern: &str, entries: &[&'static Entry]) -> EngineError {
         let kernels = entries.iter().flat_map(|entry| entry.kernels);
         let kernels = kernels.map(|kernel| format!("{}/{}", Family::Native.name(), kernel.name()));
-        let peers = self.peers.iter().map(|&(peer, _)| peer_id(peer).to_string());
+        let peers = self.peers.iter().map(|&(peer, _)| peer.id().to_string());
         let mut known: Vec<String> = kernels.chain(peers).collect();
         known.sort_unstable();
         known.dedup();
@@ -193,7 +204,7 @@ impl Roster {
     pub fn peers(&self, entry: &Entry) -> Vec<(ContenderId, &'static dyn Peer, Status)> {
         let mut admitted = Vec::new();
         for (peer, status) in &self.peers {
-            let id = peer_id(*peer);
+            let id = peer.id();
             let name = id.to_string();
             if peer.has(entry.op.name()) && self.patterns.iter().any(|p| is_match(p, &name)) {
                 admitted.push((id, *peer, status.clone()));
@@ -294,11 +305,6 @@ impl Roster {
 /// Whether a call on the scalar path takes too long to enter without being named.
 fn takes_seconds(entry: &Entry, case: &Case, isa: Isa) -> bool {
     isa == Isa::Scalar && entry.op.work(case).flops > SCALAR_FLOPS
-}
-
-/// The id of a peer.
-fn peer_id(peer: &dyn Peer) -> ContenderId {
-    ContenderId::peer(peer.name())
 }
 
 #[cfg(test)]

@@ -61,7 +61,7 @@ impl<'a> ProofBook<'a> {
             contender: one.contender.clone(),
             dtype: one.dtype,
             outcome: one.outcome,
-            of: identity(&self.program, &self.request.shelf, &one.contender),
+            of: identity(&self.program, &self.request.shelf, &one.contender, one.op),
             under: terms(self.request, one.op),
             seed: self.request.seed,
         };
@@ -76,7 +76,7 @@ impl<'a> ProofBook<'a> {
 
     /// Whether the library that was judged is no longer the one on the disk.
     fn was_replaced(&self, one: &Certified) -> bool {
-        let found = found(&self.request.shelf, &one.contender);
+        let found = found(&self.request.shelf, &one.contender, one.op);
         let library = found.map(|found| found.library);
         let Some(library) = library.and_then(|path| path.canonicalize().ok()) else { return false };
         let name = library.file_name().unwrap_or_default().to_string_lossy().into_owned();
@@ -93,8 +93,10 @@ impl<'a> ProofBook<'a> {
         let mut identities = BTreeMap::new();
         let mut is_this = |one: &Kept| {
             let who = &one.contender;
-            let find = || identity(&self.program, &self.request.shelf, who);
-            one.of == *identities.entry(who.clone()).or_insert_with(find)
+            let find = || identity(&self.program, &self.request.shelf, who, &one.op);
+            // The same library serves all ops; kernels of own ops are each of one op.
+            let op = if who.family == Family::Own { one.op.as_str() } else { "" };
+            one.of == *identities.entry((who.clone(), op.to_owned())).or_insert_with(find)
         };
         let mut kept = read(self.store);
         kept.retain(|one| {
@@ -125,8 +127,13 @@ fn parse(text: Option<Vec<u8>>) -> Vec<Kept> {
 
 /// What a verdict is about: this program, and of a peer that it opens the version and the SHA-256
 /// of the peer's own files. A plug-in that was built anew is another contender.
-pub(crate) fn identity(program: &str, shelf: &PeerShelf, contender: &ContenderId) -> String {
-    let Some(found) = found(shelf, contender) else { return program.to_owned() };
+pub(crate) fn identity(
+    program: &str,
+    shelf: &PeerShelf,
+    contender: &ContenderId,
+    op: &str,
+) -> String {
+    let Some(found) = found(shelf, contender, op) else { return program.to_owned() };
     let hash = |path: &PathBuf| sha256(path).unwrap_or_default();
     let mut hashes: Vec<String> = found.own_files().iter().map(hash).collect();
     let files = match hashes.len() {
@@ -139,12 +146,9 @@ pub(crate) fn identity(program: &str, shelf: &PeerShelf, contender: &ContenderId
     }
 }
 
-/// Where a peer is; nothing for other contenders.
-fn found(shelf: &PeerShelf, contender: &ContenderId) -> Option<Found> {
-    if contender.family != Family::Peer {
-        return None;
-    }
-    let peer = proofmark_peers::by_name(shelf, &contender.name)?;
+/// Where a peer or an own kernel is; nothing for other contenders.
+fn found(shelf: &PeerShelf, contender: &ContenderId, op: &str) -> Option<Found> {
+    let peer = proofmark_peers::by_id(shelf, contender, op)?;
     proofmark_peers::find(peer, shelf)
 }
 

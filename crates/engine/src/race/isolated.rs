@@ -3,7 +3,7 @@
 use crate::{EngineError, PeerShelf};
 use proofmark_arena::{Arena, Permit, Regime, missing_layers};
 use proofmark_peers::{Found, Needs};
-use proofmark_schema::{Cache, ContenderId, Isolation};
+use proofmark_schema::{Cache, ContenderId, Family, Isolation};
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -24,8 +24,12 @@ pub fn regime(
         let Some(found) = proofmark_peers::find(peer, shelf) else { continue };
         let is_stranger = is_stranger(&found, shelf);
         let permit = permit(&found, peer.needs(), is_stranger);
-        permits.insert(peer.name().to_owned(), permit);
-        if is_stranger {
+        // Kernels of two ops may have one name; the sandbox then lets both do what either needs.
+        permits
+            .entry(peer.id().to_string())
+            .and_modify(|known: &mut Permit| known.join(&permit))
+            .or_insert(permit);
+        if is_stranger && peer.family() == Family::Peer {
             strangers.insert(peer.name().to_owned());
         }
     }

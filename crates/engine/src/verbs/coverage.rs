@@ -43,7 +43,7 @@ pub fn coverage(store: &Store, program: &Path, shelf: &PeerShelf, cap: Isa) -> V
         let peers = roster.peers(entry).into_iter();
         let peers = peers.map(|(who, _, status)| (who, matches!(status, Status::Ready(_))));
         for (contender, is_here) in kernels.chain(peers) {
-            let find = || identity(&program, shelf, &contender);
+            let find = || identity(&program, shelf, &contender, entry.op.name());
             let of = identities.entry(contender.clone()).or_insert_with(find).clone();
             let state = |dtype: DType| {
                 let of_this = |one: &&Kept| {

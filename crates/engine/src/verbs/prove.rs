@@ -95,7 +95,7 @@ fn jobs(
         for (who, _, status) in roster.peers(entry) {
             match status {
                 Status::Ready(_) => ready.push(who),
-                Status::Absent(hint) => _ = absent.insert(who.name, hint),
+                Status::Absent(hint) => _ = absent.insert(who.to_string(), hint),
             }
         }
         for who in kernels.chain(ready) {
@@ -109,7 +109,7 @@ fn jobs(
         return Err(EngineError::AbsentPeer { name: name.clone(), hint: hint.clone() });
     }
     for (name, hint) in absent {
-        listener.hear(&Event::Note(format!("ABSENT peer/{name}: {hint}")));
+        listener.hear(&Event::Note(format!("ABSENT {name}: {hint}")));
     }
     if let (true, Some(pattern)) = (jobs.is_empty(), roster.unmatched(&entries).first()) {
         return Err(roster.why_unmatched(pattern, &entries));

@@ -21,7 +21,7 @@ def begin(text):
     # Programs that a framework starts are those of its environment, and find their own home.
     del os.environ["PYTHONHOME"]
     sys.executable = os.path.join(told["packages"][0], *[os.pardir] * 3, "bin", "python3")
-    framework.update(place=told["place"], memory=memory, strides=strides, has=has)
+    framework.update(told["given"], memory=memory, strides=strides, has=has)
     exec(compile(told["script"], told["name"], "exec"), framework)
 
 
@@ -34,11 +34,21 @@ def set_threads(text):
     framework["set_threads"](int(text))
 
 
-def bind(text):
-    """A call on these operands without arguments, and what brings its result to the output."""
+def with_operands(text):
     case = SimpleNamespace(**json.loads(text))
     case.inputs = [SimpleNamespace(**operand) for operand in case.inputs]
     case.outputs = [SimpleNamespace(**operand) for operand in case.outputs]
+    return case
+
+
+def prepare(text):
+    """Packs the weights of these operands for the calls that follow."""
+    framework["prepare"](with_operands(text))
+
+
+def bind(text):
+    """A call on these operands without arguments, and what brings its result to the output."""
+    case = with_operands(text)
     if any(0 in output.shape for output in case.outputs):
         return empty, None
     return framework["bind"](case)
@@ -55,10 +65,10 @@ def empty():
 
 def memory(operand):
     """The bytes of an operand, from its first element to its last."""
-    rows = 1
+    rows, cols = 1, operand.shape[-1] if operand.shape else 1
     for size in operand.shape[:-1]:
         rows *= size
-    span = (rows - 1) * operand.row_stride + operand.shape[-1] if rows * operand.shape[-1] else 0
+    span = (rows - 1) * operand.row_stride + cols if rows * cols else 0
     return (ctypes.c_char * (span * operand.item_bytes)).from_address(operand.address)
 
 

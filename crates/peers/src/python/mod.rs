@@ -5,16 +5,17 @@
 
 mod composed;
 mod frameworks;
+pub(crate) mod home;
 mod interpreter;
 
 pub(crate) use frameworks::{JAX, NUMPY, PYTORCH, PYTORCH_COMPILE};
 
 use crate::peer::{FLUSHED, PLAIN};
-use crate::{Found, Needs, Peer, Ready, Source};
+use crate::{CallMemory, Found, Needs, Packing, Peer, Ready, Source};
 use composed::no;
 use frameworks::TEXTBOOK;
 use interpreter::{Interpreter, Object};
-use proofmark_contract::{Call, ExplicitCase, KernelError, Signature, Unsupported};
+use proofmark_contract::{Call, ExplicitCase, KernelError, Operand, Role, Signature, Unsupported};
 use proofmark_schema::{AttrValue, DType, ErrorContract, Receipt};
 use proofmark_tensor::Tensor;
 use serde::Deserialize;
@@ -99,34 +100,85 @@ impl Peer for Framework {
     }
 
     fn warm(&self, found: &Found) -> Result<bool, String> {
-        self.begin(found).map(|_| true)
+        self.script(found).begin(found).map(|_| true)
     }
 
     fn open(&self, found: &Found) -> Result<(), String> {
-        self.begin(found).map(drop)
+        self.script(found).begin(found).map(drop)
     }
 
     fn load(
         &self,
         found: &Found,
         case: &ExplicitCase,
-        _: &Signature,
+        signature: &Signature,
         threads: usize,
     ) -> Result<Ready, String> {
+        self.script(found).load(found, case, signature, threads).map(|(ready, _)| ready)
+    }
+}
+
+impl Framework {
+    fn script(&self, found: &Found) -> Script {
+        Script {
+            name: format!("{}.py", self.name),
+            text: self.script,
+            given: json!({ "place": found.place }),
+            told: Value::Null,
+        }
+    }
+}
+
+/// A script that stands between the interpreter and what it calls. It defines `introduce(case)`,
+/// `set_threads(count)` and `bind(case)`, and `prepare(case)` if it packs weights.
+pub struct Script {
+    /// Its name in messages.
+    pub name: String,
+    /// Its text.
+    pub text: &'static str,
+    /// Variables that it finds defined: a JSON object.
+    pub given: Value,
+    /// What its `introduce` is told beside the case: a JSON object, or nothing.
+    pub told: Value,
+}
+
+impl Script {
+    /// Makes the interpreter ready for calls on a case with these operands. A process has one
+    /// interpreter with one script: later scripts are ignored.
+    ///
+    /// # Errors
+    /// Why the script does not start, or does not do the case.
+    pub fn load(
+        &self,
+        found: &Found,
+        case: &ExplicitCase,
+        signature: &Signature,
+        threads: usize,
+    ) -> Result<(Ready, CallMemory), String> {
         let bridge = self.begin(found)?;
         let mut told = words(case);
         told["threads"] = json!(threads);
+        for (name, value) in self.told.as_object().into_iter().flatten() {
+            told[name] = value.clone();
+        }
+        told["operands"] = signature.operands().iter().map(declared).collect();
         let said = bridge.ask(c"introduce", &told.to_string())?.to_text().unwrap_or_default();
         let said: Introduced = serde_json::from_str(&said).map_err(|error| error.to_string())?;
         let binder = Rc::new(Binder {
             bridge: Rc::clone(&bridge),
             case: case.clone(),
+            signature: signature.clone(),
             bound: RefCell::default(),
             last: Cell::new(0),
         });
-        let (settler, counter) = (Rc::clone(&binder), Rc::clone(&binder));
+        let [settler, counter, packer] = [(); 3].map(|()| Rc::clone(&binder));
+        let packing = said.packs.then(|| Packing {
+            bytes: PACKED_IN_PYTHON,
+            pack: Box::new(move |call, _| packer.prepare(call).map_err(KernelError::Refused)),
+        });
+        let memory = CallMemory { workspace_bytes: None, packing };
         let empty = bridge.get(c"empty")?;
-        Ok(Ready {
+        let ready = Ready {
             receipt: Receipt {
                 version: said.version,
                 build: said.build,
@@ -145,17 +197,18 @@ impl Peer for Framework {
             })),
             // It was called once when it was made, so it does not fail.
             empty: Some(Box::new(move || drop(empty.call()))),
-        })
+        };
+        Ok((ready, memory))
     }
-}
 
-thread_local! {
-    /// The bridge to the one framework of this process, after it was imported.
-    static BRIDGE: OnceCell<Rc<Object>> = const { OnceCell::new() };
-}
+    /// Starts the interpreter and runs the script, once in a process.
+    ///
+    /// # Errors
+    /// What the interpreter or the script says.
+    pub fn start(&self, found: &Found) -> Result<(), String> {
+        self.begin(found).map(drop)
+    }
 
-impl Framework {
-    /// Starts the interpreter and imports the framework, once.
     fn begin(&self, found: &Found) -> Result<Rc<Object>, String> {
         if let Some(bridge) = BRIDGE.with(|bridge| bridge.get().cloned()) {
             return Ok(bridge);
@@ -171,14 +224,23 @@ impl Framework {
         let bridge = interpreter.module(c"proofmark_bridge", include_str!("bridge.py"))?;
         let told = json!({
             "packages": python.packages,
-            "place": found.place,
-            "name": format!("{}.py", self.name),
-            "script": self.script,
+            "given": self.given,
+            "name": self.name,
+            "script": self.text,
         });
         bridge.ask(c"begin", &told.to_string())?;
         Ok(BRIDGE.with(|place| Rc::clone(place.get_or_init(|| Rc::new(bridge)))))
     }
 }
+
+thread_local! {
+    /// The bridge to the one script of this process, after it was run.
+    static BRIDGE: OnceCell<Rc<Object>> = const { OnceCell::new() };
+}
+
+/// Python keeps what it packs in its own memory, whose size is not known. This number states that
+/// there is something to pack.
+const PACKED_IN_PYTHON: usize = 1;
 
 /// What a script says of its framework.
 #[derive(Deserialize)]
@@ -189,6 +251,9 @@ struct Introduced {
     memory: String,
     /// Whether it uses more than one thread for the op.
     parallel: bool,
+    /// Whether it packs weights before calls.
+    #[serde(default)]
+    packs: bool,
 }
 
 /// A case in the words of the scripts.
@@ -210,8 +275,21 @@ fn words(case: &ExplicitCase) -> Value {
     })
 }
 
-fn operand(tensor: &Tensor) -> Value {
+/// An operand as the op declares it.
+fn declared(operand: &Operand) -> Value {
     json!({
+        "name": operand.name,
+        "dtype": operand.dtype.to_string(),
+        "shape": operand.shape,
+        "is_weight": operand.role == Role::Weight,
+        "is_written": operand.role.is_written(),
+    })
+}
+
+/// An operand of a call.
+fn operand((tensor, operand): (&Tensor, &Operand)) -> Value {
+    json!({
+        "name": operand.name,
         "address": tensor.base() as usize,
         "dtype": tensor.dtype.to_string(),
         "item_bytes": tensor.dtype.size(),
@@ -235,6 +313,7 @@ const MOST_BOUND: usize = 600;
 struct Binder {
     bridge: Rc<Object>,
     case: ExplicitCase,
+    signature: Signature,
     bound: RefCell<Vec<Bound>>,
     /// The index that was used last: the next call uses the same or the one after.
     last: Cell<usize>,
@@ -262,10 +341,7 @@ impl Binder {
     }
 
     fn bind(&self, call: &Call<'_>) -> Result<usize, String> {
-        let mut told = words(&self.case);
-        told["inputs"] = call.inputs.iter().map(operand).collect();
-        told["outputs"] = call.outputs.iter().map(operand).collect();
-        let made = self.bridge.ask(c"bind", &told.to_string())?;
+        let made = self.bridge.ask(c"bind", &self.words(call))?;
         let mut bound = self.bound.borrow_mut();
         if bound.len() == MOST_BOUND {
             bound.clear();
@@ -276,6 +352,20 @@ impl Binder {
             settle: made.item(1)?.callable(),
         });
         Ok(bound.len() - 1)
+    }
+
+    /// A call in the words of the scripts.
+    fn words(&self, call: &Call<'_>) -> String {
+        let mut told = words(&self.case);
+        told["inputs"] = call.inputs.iter().zip(self.signature.inputs()).map(operand).collect();
+        told["outputs"] = call.outputs.iter().zip(self.signature.outputs()).map(operand).collect();
+        told.to_string()
+    }
+
+    /// Packs the weights of a call. Calls that are bound hold what was packed before.
+    fn prepare(&self, call: &Call<'_>) -> Result<(), String> {
+        self.bound.borrow_mut().clear();
+        self.bridge.ask(c"prepare", &self.words(call)).map(drop)
     }
 
     /// # Panics

@@ -147,7 +147,7 @@ fn only_commands_of_a_quick_run_are_quick() {
 #[test]
 fn nothing_measured_and_hostile_names_are_told_in_every_form() {
     let mut hostile = sample();
-    let family = proofmark_schema::Family::Plugin;
+    let family = proofmark_schema::Family::Own;
     let name = "<script>alert(1)</script>\u{1b}[31m".to_owned();
     let id = ContenderId { family, name, isa: None };
     hostile.records.iter_mut().for_each(|record| record.contender = id.clone());
