@@ -18,7 +18,7 @@ const GROUPS: &[(&str, &[&str])] = &[
         &["report", "export", "import", "merge", "replay", "baseline"],
     ),
     ("Look inside", &["profile", "asm", "trace", "costs"]),
-    ("This machine and this tool", &["doctor", "machine", "peers", "selftest", "init"]),
+    ("This machine and this tool", &["doctor", "machine", "peers", "selftest", "init", "new"]),
     ("What there is", &["list", "workload", "completions", "man"]),
 ];
 

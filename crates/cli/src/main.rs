@@ -71,6 +71,8 @@ enum Command {
     Prove(cmd::prove::Prove),
     /// Compute every number of a stored run again from its slices
     Replay(cmd::replay::Replay),
+    /// Write the folder of an op of your own
+    New(cmd::new_op::New),
     /// Show a run: the fastest contenders, what limits them, what to look at next
     Report(cmd::report::Report),
     /// Examine one contender on one case again, as a refusal's last line says
@@ -108,6 +110,9 @@ fn main() -> ExitCode {
         }
     };
     let is_worker = matches!(arguments.command, Command::Worker(_));
+    if !is_worker {
+        cmd::own::load();
+    }
     // A bug must not look like a verdict: panics end with a code of their own.
     let run = std::panic::catch_unwind(|| match arguments.command {
         Command::Asm(command) => command.run(),
@@ -126,6 +131,7 @@ fn main() -> ExitCode {
         Command::Machine(command) => command.run(),
         Command::Man(command) => command.run(),
         Command::Merge(command) => command.run(),
+        Command::New(command) => command.run(),
         Command::Peers(command) => command.run(),
         Command::Profile(command) => command.run(),
         Command::Prove(command) => command.run(),

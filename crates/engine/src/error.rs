@@ -1,7 +1,7 @@
 //! What can go wrong before and around a run, with what to do about it.
 
 use crate::nearest;
-use proofmark_contract::{AttributeKind, BadCase};
+use proofmark_contract::{AttributeKind, BadCase, NoTruth};
 use proofmark_schema::case::ParseCaseError;
 use proofmark_schema::finding::Severity;
 use proofmark_schema::{Cache, FORMAT_VERSION, Isolation, Layer};
@@ -42,6 +42,25 @@ pub enum EngineError {
         is_elsewhere: bool,
         /// The nearest contender.
         nearest: Option<String>,
+    },
+    /// A file of an op's folder is not of its form.
+    #[error(transparent)]
+    Own(#[from] proofmark_own::ManifestError),
+    /// The reference of an own op does not give the truth.
+    #[error("`{op}`: {reason}")]
+    NoTruth {
+        /// The op.
+        op: String,
+        /// Why.
+        reason: NoTruth,
+    },
+    /// A folder defines an op of a name that another has.
+    #[error("{}: there is already an op `{name}`", .folder.display())]
+    SameOp {
+        /// The name.
+        name: String,
+        /// The folder.
+        folder: PathBuf,
     },
     /// There is no such peer.
     #[error("there is no peer `{name}`")]
@@ -374,6 +393,13 @@ impl EngineError {
                  peers, as `peer/pytorch`"
                     .to_owned(),
             ),
+            EngineError::NoTruth { .. } => None,
+            EngineError::Own(_) => {
+                Some("`proofmark new op NAME` writes a folder that works".to_owned())
+            }
+            EngineError::SameOp { .. } => {
+                Some("give the folder, or `name` in its op.toml, another name".to_owned())
+            }
             EngineError::UnknownPeer { nearest: Some(nearest), .. } => {
                 Some(format!("did you mean `peer/{nearest}`?"))
             }
@@ -540,7 +566,8 @@ impl EngineError {
             }
             EngineError::Store(StoreError::BadName(_) | StoreError::Renamed { .. }) => None,
             EngineError::Build { .. } | EngineError::NoGreeting { .. } => Some(Severity::Crashed),
-            EngineError::Store(_)
+            EngineError::NoTruth { reason: NoTruth::Absent(_), .. }
+            | EngineError::Store(_)
             | EngineError::AbsentPeer { .. }
             | EngineError::BrokenPeer { .. }
             | EngineError::NoSandbox { .. }

@@ -25,7 +25,7 @@ mod workload;
 pub use error::{EngineError, TrustedPlace};
 pub use event::{Event, Listener};
 pub use git::Tree;
-pub use ops::{find_op, ops};
+pub use ops::{add_own_op, find_op, ops};
 pub use plan::{
     Arm, PROJECT_FILE, Project, Request, Roster, Ruled, RulesRequest, SIZES, Shard, Source, Suite,
     at_this_pace, cases, check_contender, check_specimen, isa_cap, plan, read_rules,
@@ -74,6 +74,7 @@ pub use proofmark_arena::{Arena, Regime, clear_scratch, keep_freed_memory};
 pub use proofmark_contract::{Attribute, AttributeKind, Entry};
 pub use proofmark_machine::{doctor, facts, load, unix_seconds};
 pub use proofmark_ops::tuning::{Blocks, Settings};
+pub use proofmark_own as own;
 pub use proofmark_peers as peers;
 pub use proofmark_peers::PeerShelf;
 pub use proofmark_store::{Run, Shelf, Store};

@@ -1,11 +1,47 @@
-//! The ops that this build knows.
+//! The ops that this process knows: those of this build, and those of the user's folders.
 
 use crate::{EngineError, nearest};
-use proofmark_contract::Entry;
+use proofmark_contract::{Definition, Entry};
+use proofmark_own::{Interpreter, OwnOp, OwnPlace};
+use proofmark_peers::Peer;
+use std::path::Path;
+use std::sync::{PoisonError, RwLock};
 
-/// Every op this build knows.
+/// The user's own ops that were added so far, after those of this build.
+static ALL: RwLock<Option<&'static [&'static Entry]>> = RwLock::new(None);
+
+static OWN: RwLock<Vec<&'static OwnOp>> = RwLock::new(Vec::new());
+
+/// The user's own op of that name.
+pub(crate) fn own_op(name: &str) -> Option<&'static OwnOp> {
+    let all = OWN.read().unwrap_or_else(PoisonError::into_inner);
+    all.iter().copied().find(|op| Definition::name(*op) == name)
+}
+
+/// Every op this process knows.
 pub fn ops() -> &'static [&'static Entry] {
-    proofmark_ops::OPS
+    ALL.read().unwrap_or_else(PoisonError::into_inner).unwrap_or(proofmark_ops::OPS)
+}
+
+/// Adds the op of a folder; gives its place and its kernels.
+///
+/// # Errors
+/// What in the folder is not of the form, or an op that has the same name.
+pub fn add_own_op(
+    folder: &Path,
+    interpreter: &'static Interpreter,
+) -> Result<(OwnPlace, Vec<&'static dyn Peer>), EngineError> {
+    let op = proofmark_own::load(folder, interpreter.python())?;
+    let entry = proofmark_own::entry(op);
+    let name = entry.op.name();
+    if ops().iter().any(|known| known.op.name() == name) {
+        return Err(EngineError::SameOp { name: name.to_owned(), folder: folder.to_owned() });
+    }
+    let kernels = proofmark_own::kernels(op, interpreter)?;
+    let all: &'static [&'static Entry] = Box::leak([ops(), &[entry]].concat().into_boxed_slice());
+    *ALL.write().unwrap_or_else(PoisonError::into_inner) = Some(all);
+    OWN.write().unwrap_or_else(PoisonError::into_inner).push(op);
+    Ok((OwnPlace { op: name.to_owned(), folder: folder.to_owned() }, kernels))
 }
 
 /// The op of that name, or an error that names the nearest.
@@ -13,7 +49,8 @@ pub fn ops() -> &'static [&'static Entry] {
 /// # Errors
 /// If there is no such op.
 pub fn find_op(name: &str) -> Result<&'static Entry, EngineError> {
-    proofmark_ops::find(name).ok_or_else(|| {
+    let found = ops().iter().copied().find(|entry| entry.op.name() == name);
+    found.ok_or_else(|| {
         let names: Vec<&str> = ops().iter().map(|entry| entry.op.name()).collect();
         EngineError::UnknownOp {
             name: name.to_owned(),

@@ -45,13 +45,25 @@ impl Contender {
     ) -> Result<Contender, NotLoaded> {
         let pad = std::hint::black_box(Vec::with_capacity(heap_pad));
         let no_op = || NotLoaded::Unsupported(format!("no op `{}`", case.op));
-        let entry = find(known.entries, &case.op).ok_or_else(no_op)?;
+        let (entry, shelf) = match find(known.entries, &case.op) {
+            Some(entry) => (entry, known.shelf.clone()),
+            None => {
+                let own = known.own.find(&case.op).ok_or_else(no_op)?;
+                let (entry, kernels) = own.map_err(NotLoaded::Broken)?;
+                (entry, known.shelf.clone().with_own(kernels))
+            }
+        };
         let signature = check_case(entry.op, &case)
             .map_err(|error| NotLoaded::Unsupported(error.to_string()))?;
         let (kernel, isa, receipt) = match id.family {
             Family::Peer | Family::Own => {
                 let case = ExplicitCase::of(entry.op, &case);
-                peer(&known.shelf, id, (&case, &signature), threads)?
+                peer(&shelf, id, (&case, &signature), threads)?
+            }
+            // Wrong kernels of own ops are made by their references.
+            Family::Mutant if !shelf.own().is_empty() => {
+                let case = ExplicitCase::of(entry.op, &case);
+                peer(&shelf, id, (&case, &signature), threads)?
             }
             Family::Planted => planted(entry, id, &case).map_err(NotLoaded::Unsupported)?,
             _ => native(known.plant, entry, id, (&case, &signature))

@@ -7,6 +7,7 @@ use crate::plant::Plant;
 use crate::rulers::Rulers;
 use crate::{batch, cache, channel, copy, guarded, page, sampling, signals};
 use proofmark_contract::Entry;
+use proofmark_own::OwnShelf;
 use proofmark_peers::{NotLoaded, PeerShelf};
 use proofmark_schema::wire::{FromWorker, HandOver, PROTOCOL, ToWorker, phase, status, turn};
 use proofmark_schema::{Cache, ContenderId, Family};
@@ -41,6 +42,8 @@ pub struct Known {
     pub entries: &'static [&'static Entry],
     /// Where peers are.
     pub shelf: PeerShelf,
+    /// Ops of the user, with their kernels.
+    pub own: OwnShelf,
     /// What is planted into kernels of this project, for the tool's own tests.
     pub plant: Plant,
 }
@@ -48,7 +51,8 @@ pub struct Known {
 impl Known {
     /// These ops and no peers.
     pub fn only(entries: &'static [&'static Entry]) -> Known {
-        Known { entries, shelf: PeerShelf::new(""), plant: Plant::default() }
+        let own = OwnShelf::new(Vec::new(), None);
+        Known { entries, shelf: PeerShelf::new(""), own, plant: Plant::default() }
     }
 }
 
@@ -246,6 +250,11 @@ fn warm(known: &Known, contender: &ContenderId) -> Result<bool, String> {
     match contender.family {
         Family::Peer => {
             Ok(proofmark_peers::warm(&known.shelf, &contender.name)? && copy::is_possible())
+        }
+        // References of own ops and the wrong kernels that are made of them share an interpreter.
+        Family::Mutant => Ok(known.own.warm()? && copy::is_possible()),
+        Family::Own if *contender == proofmark_own::reference_id() => {
+            Ok(known.own.warm()? && copy::is_possible())
         }
         _ => Ok(false),
     }

@@ -4,7 +4,8 @@ use super::rust_text::{RustText, line_of, words};
 use super::{SourceFile, Violation};
 
 /// Crates that touch memory, processors or other processes for everybody else.
-const CRATES: &[&str] = &["simd", "tensor", "machine", "sandbox", "arena", "worker", "peers"];
+const CRATES: &[&str] =
+    &["simd", "tensor", "machine", "sandbox", "arena", "worker", "peers", "own"];
 
 /// How far above the keyword a comment still belongs to it, where code stands between.
 const REACH: usize = 6;

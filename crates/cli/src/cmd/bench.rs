@@ -3,7 +3,7 @@
 use super::asked::AskedCases;
 use super::list::{What, list};
 use super::quantities::settling;
-use super::{Isolated, Shown, StorePath, arena, cap, seed_of, shard};
+use super::{Isolated, Shown, StorePath, arena, cap, own, seed_of, shard};
 use crate::exit;
 use crate::output::{Failure, print_document, say};
 use crate::progress::Progress;
@@ -23,9 +23,10 @@ pub(crate) struct Bench {
     more_ops: Vec<String>,
     #[command(flatten)]
     asked: AskedCases,
-    /// Contenders: patterns such as `native/*` or `native/simd@avx2`
-    #[arg(long, default_value = "native/*")]
-    with: String,
+    /// Contenders: patterns such as `native/*` or `native/simd@avx2`; `native/*` by default, and
+    /// `own/*` for an op of your own
+    #[arg(long)]
+    with: Option<String>,
     /// Thread counts, as `1,2`; all processors by default
     #[arg(long, value_delimiter = ',', value_parser = clap::value_parser!(u16).range(1..=256))]
     threads: Vec<u16>,
@@ -132,7 +133,7 @@ impl Bench {
         };
         let ops: Vec<String> = self.ops.iter().chain(&self.more_ops).cloned().collect();
         Ok(Request {
-            with: self.with.clone(),
+            with: self.with.clone().unwrap_or_else(|| own::usual("native/*", &ops)),
             threads,
             caches: self.cache.clone(),
             pages: self.pages.clone(),

@@ -19,6 +19,8 @@ pub(crate) mod list;
 pub(crate) mod machine;
 pub(crate) mod man;
 pub(crate) mod merge;
+pub(crate) mod new_op;
+pub(crate) mod own;
 pub(crate) mod peers;
 pub(crate) mod profile;
 pub(crate) mod prove;
@@ -51,12 +53,14 @@ fn here(level: Option<Isolation>) -> Result<Here, Failure> {
         .map_err(|error| Failure::environment(format!("cannot find this program: {error}")))?;
     let shelf = shelf();
     let regime = regime(level, sandboxed_environment(&shelf), &shelf);
-    Ok(Here { program, args: vec!["__worker".to_owned()], regime })
+    let own_args = own::arguments();
+    Ok(Here { program, args: vec!["__worker".to_owned()], own_args, regime })
 }
 
 /// What every command that runs workers needs: workers are this very program.
 fn arena(level: Option<Isolation>) -> Result<Arena, Failure> {
-    let Here { program, args, regime } = here(level)?;
+    let Here { program, mut args, own_args, regime } = here(level)?;
+    args.extend(own_args);
     Ok(Arena::new(program, args.into_iter().map(Into::into).collect()).under(regime))
 }
 
@@ -114,8 +118,13 @@ fn cap() -> Result<Isa, Failure> {
     Ok(isa_cap(env("PROOFMARK_ISA").as_deref())?)
 }
 
-/// Where peers are: `PROOFMARK_PEERS`, or the user's data folder.
+/// Where peers are, with the kernels of the user's own ops.
 fn shelf() -> PeerShelf {
+    libraries().with_own(own::kernels())
+}
+
+/// Where peers are: `PROOFMARK_PEERS`, or the user's data folder.
+fn libraries() -> PeerShelf {
     let of_user = || {
         let base = etcetera::choose_base_strategy().ok()?;
         Some(etcetera::BaseStrategy::data_dir(&base).join("proofmark/peers"))

@@ -1,6 +1,6 @@
 //! `proofmark prove`: kernels through the gate.
 
-use super::{Isolated, Shown, StorePath, arena, cap, constants, here, seed_of, shard, shelf};
+use super::{Isolated, Shown, StorePath, arena, cap, constants, here, own, seed_of, shard, shelf};
 use crate::exit;
 use crate::output::{Failure, print_document, say};
 use crate::progress::Progress;
@@ -22,9 +22,10 @@ pub(crate) struct Prove {
     /// Element types, as `f32,bf16`; all by default
     #[arg(long, value_delimiter = ',')]
     dtype: Vec<DType>,
-    /// Contenders: patterns such as `native/simd@avx2`; every kernel on every path by default
-    #[arg(long, default_value = "native/*@*")]
-    with: String,
+    /// Contenders: patterns such as `native/simd@avx2`; every kernel on every path by
+    /// default, and `own/*` for an op of your own
+    #[arg(long)]
+    with: Option<String>,
     /// Threads contenders are given
     #[arg(long, default_value_t = 2, value_parser = clap::value_parser!(u16).range(1..=256))]
     threads: u16,
@@ -52,7 +53,7 @@ impl Prove {
         let request = ProveRequest {
             ops: self.ops.clone(),
             dtypes: self.dtype.clone(),
-            with: self.with.clone(),
+            with: self.with.clone().unwrap_or_else(|| own::usual("native/*@*", &self.ops)),
             seed: seed_of(self.seed, self.shard.is_some()),
             any_seed: self.seed.is_none(),
             threads: usize::from(self.threads),

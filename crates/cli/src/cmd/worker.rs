@@ -3,6 +3,7 @@
 use crate::exit;
 use crate::output::Failure;
 use clap::Args;
+use proofmark_engine::own::{OwnHome, OwnPlace, OwnShelf};
 use proofmark_engine::{Blocks, set_constants};
 
 /// Arguments of the hidden worker command.
@@ -17,6 +18,12 @@ pub(crate) struct Worker {
     /// The least size of a thread's part of an op, as `softmax=2048`, over the tuned constant
     #[arg(long, value_parser = constant)]
     tune: Vec<(String, usize)>,
+    /// An op of the user, and its folder
+    #[arg(long, value_name = "OP=FOLDER")]
+    own: Vec<OwnPlace>,
+    /// The interpreter that Python kernels of these ops run in
+    #[arg(long, value_name = "JSON")]
+    python_home: Option<OwnHome>,
     /// Blocks of products, as `kc=256,mc=126,nc=768`, over the tuned ones
     #[arg(long)]
     blocks: Option<Blocks>,
@@ -27,7 +34,8 @@ impl Worker {
         self.set_constants()?;
         let known = proofmark_worker::Known {
             entries: proofmark_engine::ops(),
-            shelf: super::shelf(),
+            shelf: super::libraries(),
+            own: OwnShelf::new(self.own.clone(), self.python_home.clone()),
             plant: self.plant,
         };
         match proofmark_worker::serve(known, self.control_fd) {

@@ -16,6 +16,9 @@ pub struct Here {
     pub program: PathBuf,
     /// Arguments that make it a worker.
     pub args: Vec<String>,
+    /// Arguments after those that tell it of the user's own ops. They name folders that may change,
+    /// so that no kept program has them.
+    pub own_args: Vec<String>,
     /// The rules of isolation for all workers, those of other programs too.
     pub regime: Regime,
 }
@@ -56,7 +59,7 @@ impl Programs<'_> {
     /// Both arms as programs. Every program that has to be built is built before anything runs.
     pub(crate) fn stands(&self, arms: &[Arm; 2]) -> Result<[Stand; 2], EngineError> {
         if arms.iter().all(|arm| arm.source == Source::Here) {
-            let args = || self.here.args.clone();
+            let args = || [&self.here.args[..], &self.here.own_args].concat();
             let arena = || arena(self.here.program.clone(), &args());
             let regime = self.here.regime.clone();
             let stand = || {

@@ -34,7 +34,7 @@ pub struct Covered {
 pub fn coverage(store: &Store, program: &Path, shelf: &PeerShelf, cap: Isa) -> Vec<Covered> {
     let kept = read(store);
     let program = hash(program);
-    let roster = Roster::new("native/* peer/*", cap).with_peers(shelf);
+    let roster = Roster::new("native/* peer/* own/*", cap).with_peers(shelf);
     // Files of a peer are read once for all ops.
     let mut identities = BTreeMap::new();
     let mut all = Vec::new();

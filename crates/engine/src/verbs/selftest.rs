@@ -1,6 +1,7 @@
 //! The gate's own proof over every op: mutants killed, right kernels let through.
 
 use crate::jobs::{processors, run_all};
+use crate::ops::own_op;
 use crate::plan::proof_rules;
 use crate::{EngineError, Event, Listener, Roster, find_op};
 use proofmark_arena::Arena;
@@ -71,7 +72,7 @@ enum Done {
 /// Runs every mutant and every right kernel of the ops through the gate, with `seeds` seeds.
 ///
 /// # Errors
-/// If an op does not exist.
+/// If an op does not exist, or the reference of an own op cannot run.
 pub fn selftest_gate(
     arena: &Arena,
     ops: &[String],
@@ -84,6 +85,8 @@ pub fn selftest_gate(
     } else {
         ops.iter().map(|name| find_op(name)).collect::<Result<_, _>>()?
     };
+    let entries: Vec<&'static Entry> =
+        entries.into_iter().map(with_mutants).collect::<Result<_, _>>()?;
     let roster = Roster::new("native/*@*", cap);
     let mut jobs = Vec::new();
     for &entry in &entries {
@@ -93,11 +96,20 @@ pub fn selftest_gate(
                 jobs.extend(mutants.map(|name| Job::Mutant(entry, name, dtype, seed)));
                 let kernels = roster.kernels(entry).into_iter();
                 jobs.extend(kernels.map(|(who, _, _)| Job::Correct(entry, who, dtype, seed)));
+                let eager = own_op(entry.op.name()).map(|_| proofmark_own::reference_id());
+                jobs.extend(eager.map(|who| Job::Correct(entry, who, dtype, seed)));
             }
         }
     }
     let done = run_all(&jobs, processors(), |job| run_job(arena, job, listener));
     Ok(GateSelfTest { ops: entries.iter().map(|entry| tally(entry, &done)).collect() })
+}
+
+/// The op with its wrong kernels. Those of an own op are made from its reference now.
+fn with_mutants(entry: &'static Entry) -> Result<&'static Entry, EngineError> {
+    let Some(op) = own_op(entry.op.name()) else { return Ok(entry) };
+    proofmark_own::entry_with_mutants(op)
+        .map_err(|reason| EngineError::NoTruth { op: entry.op.name().to_owned(), reason })
 }
 
 fn run_job(arena: &Arena, job: &Job, listener: &dyn Listener) -> Done {

@@ -1,0 +1,114 @@
+//! The cases that a proof of a user's op covers, made from its axes and attributes.
+
+use crate::OwnOp;
+use crate::manifest::{AttributeText, Scalar};
+use proofmark_contract::{AttributeKind, Definition, Operand, check_case, complete_case};
+use proofmark_schema::{AttrValue, Case, DType};
+use proofmark_tensor::mix;
+
+/// Sizes on both sides of the usual vector lengths and tiles.
+const SIZES: &[u64] = &[
+    1, 2, 3, 4, 5, 7, 8, 12, 13, 16, 17, 24, 31, 32, 33, 40, 48, 63, 64, 65, 96, 100, 127, 128,
+    129, 160, 192, 256,
+];
+
+/// Cases that are made from sizes alone.
+const MADE: usize = 10;
+
+/// Sizes that are drawn before the search for cases ends: conditions may refuse most of them.
+const DRAWN: u64 = 20_000;
+
+/// Elements of all operands of a made case at the most, because the reference runs many times.
+const ELEMENTS: usize = 8_000;
+
+/// The stated cases, the made ones, and one for each other value of an attribute.
+pub(crate) fn made(op: &OwnOp, dtype: DType) -> Vec<Case> {
+    let stated = op.manifest().proof.cases.iter().filter_map(|text| stated(op, text, dtype).ok());
+    let mut cases: Vec<Case> = stated.collect();
+    let mut from_sizes = drawn(op, dtype);
+    let largest = from_sizes.last().cloned().unwrap_or_else(|| op.default_case(dtype));
+    cases.append(&mut from_sizes);
+    for attribute in op.attributes() {
+        let listed = op.manifest().attributes.0.iter().find(|(name, _)| name == attribute.name);
+        for value in values(attribute.kind, listed.map(|(_, text)| text)) {
+            // The sizes of some other case may suit this value better.
+            let with = |case: &Case| case.clone().attr(attribute.name, value.clone());
+            let candidates = [&largest].into_iter().chain(&cases).map(with);
+            let fitting = candidates.into_iter().find(|case| check_case(op, case).is_ok());
+            cases.extend(fitting);
+        }
+    }
+    if cases.is_empty() {
+        cases.push(op.default_case(dtype));
+    }
+    cases.dedup();
+    cases
+}
+
+/// A case that `op.toml` states, as `rows=3 cols=40 g=8`.
+pub(crate) fn stated(op: &OwnOp, text: &str, dtype: DType) -> Result<Case, String> {
+    let mut case = Case::new(op.name(), dtype);
+    for part in text.split_whitespace() {
+        let (name, value) = part
+            .split_once('=')
+            .ok_or_else(|| format!("case `{text}`: write `name=value`, not `{part}`"))?;
+        if let Some(axis) = op.axes().iter().find(|axis| axis.name == name) {
+            let size: u64 =
+                value.parse().map_err(|_| format!("case `{text}`: `{value}` is no size"))?;
+            case = case.axis(axis.name, size);
+        } else {
+            let value = AttrValue::parse(value);
+            let value = value.ok_or_else(|| format!("case `{text}`: `{part}` has no value"))?;
+            case = case.attr(name, value);
+        }
+    }
+    let case = complete_case(op, &case);
+    check_case(op, &case).map_err(|error| format!("case `{text}`: {error}"))?;
+    Ok(case)
+}
+
+/// Cases of drawn sizes that the op accepts, smallest first.
+fn drawn(op: &OwnOp, dtype: DType) -> Vec<Case> {
+    let mut cases: Vec<(usize, Case)> = Vec::new();
+    for draw in 0..DRAWN {
+        let mut case = Case::new(op.name(), dtype);
+        for (at, axis) in op.axes().iter().enumerate() {
+            let word = mix(0x5eed, draw, at as u64) as usize;
+            case = case.axis(axis.name, SIZES[word % SIZES.len()]);
+        }
+        let Ok(signature) = check_case(op, &case) else { continue };
+        let elements: usize = signature.operands().iter().map(Operand::len).sum();
+        if elements > ELEMENTS || cases.iter().any(|(_, known)| *known == case) {
+            continue;
+        }
+        cases.push((elements, case));
+        if cases.len() == MADE {
+            break;
+        }
+    }
+    cases.sort_by_key(|(elements, _)| *elements);
+    cases.into_iter().map(|(_, case)| case).collect()
+}
+
+/// The values of an attribute that a proof tries.
+fn values(kind: AttributeKind, text: Option<&AttributeText>) -> Vec<AttrValue> {
+    let value = |scalar: &Scalar| match (scalar, kind) {
+        (Scalar::Int(int), AttributeKind::Real { .. }) => AttrValue::Real(*int as f64),
+        (Scalar::Int(int), _) => AttrValue::Int(*int),
+        (Scalar::Real(real), _) => AttrValue::Real(*real),
+        (Scalar::Word(word), _) => AttrValue::Word(word.clone()),
+    };
+    match (kind, text) {
+        (AttributeKind::Flag { default }, _) => vec![AttrValue::Flag(!default)],
+        (_, Some(AttributeText::Listed { values, default, .. })) => {
+            values.iter().filter(|it| *it != default).map(value).collect()
+        }
+        (AttributeKind::Int { low, high, default }, _) => {
+            [low, high].into_iter().filter(|it| *it != default).map(AttrValue::Int).collect()
+        }
+        (AttributeKind::Real { low, high, default }, _) => {
+            [low, high].into_iter().filter(|it| *it != default).map(AttrValue::Real).collect()
+        }
+        (AttributeKind::Word { .. }, _) => Vec::new(),
+    }
+}

@@ -1,0 +1,310 @@
+//! The kernels of an own op, as contenders.
+
+use crate::kernel::{self, Code, KernelFile};
+use crate::reference::MODULES;
+use crate::{Interpreter, ManifestError, OwnOp};
+use proofmark_contract::{Definition, ExplicitCase, Signature, Unsupported};
+use proofmark_peers::{CallMemory, Found, Needs, NotLoaded, Peer, Ready, Script, Source};
+use proofmark_schema::{ContenderId, ErrorContract, Family, Underflow};
+use serde_json::json;
+use std::sync::OnceLock;
+
+/// The kernels of an op: its reference run eagerly, and one for each file in its folder `kernels`.
+///
+/// # Errors
+/// What in a file is not of the form.
+pub fn kernels(
+    op: &'static OwnOp,
+    interpreter: &'static Interpreter,
+) -> Result<Vec<&'static dyn Peer>, ManifestError> {
+    let ops = one(op.name());
+    let reference = Eager { op, ops, interpreter, mutant: None };
+    let mut all: Vec<&'static dyn Peer> = vec![Box::leak(Box::new(reference))];
+    for file in KernelFile::all_in(&op.folder().join(KERNELS))? {
+        if file.name == REFERENCE {
+            let path = file.path;
+            let reason = "`reference` is the op's own reference: give the kernel another name";
+            return Err(ManifestError::Contradiction { path, reason: reason.to_owned() });
+        }
+        let kept = |text: &str| -> &'static str { Box::leak(text.to_owned().into_boxed_str()) };
+        let (name, summary) = (kept(&file.name), kept(&file.summary));
+        let built = OnceLock::new();
+        let kernel = OwnKernel { op, ops, name, summary, file, interpreter, built };
+        all.push(Box::leak(Box::new(kernel)));
+    }
+    Ok(all)
+}
+
+/// Starts the interpreter in which references and wrong kernels run.
+///
+/// # Errors
+/// Why it does not start.
+pub fn warm(interpreter: &Interpreter) -> Result<bool, String> {
+    script(serde_json::Value::Null).start(&found(interpreter)?).map(|()| true)
+}
+
+/// The folder of an op in which the files of its kernels are.
+const KERNELS: &str = "kernels";
+
+/// An interpreter as what a peer opens.
+fn found(interpreter: &Interpreter) -> Result<Found, String> {
+    interpreter.home().map(|home| Found {
+        version: None,
+        place: None,
+        library: home.library.clone(),
+        lock: None,
+        python: Some(home.home.clone()),
+        has_jit: true,
+        files: Vec::new(),
+    })
+}
+
+/// The script that runs references, with what it is told of one.
+fn script(told: serde_json::Value) -> Script {
+    let modules: serde_json::Value =
+        MODULES.iter().map(|(name, text)| ((*name).to_owned(), json!(text))).collect();
+    Script {
+        name: "eager.py".to_owned(),
+        text: concat!(include_str!("reference/finder.py"), include_str!("reference/eager.py")),
+        given: json!({ "modules": modules }),
+        told,
+    }
+}
+
+/// The id of a reference that is run eagerly.
+pub fn reference_id() -> ContenderId {
+    ContenderId { family: Family::Own, name: REFERENCE.to_owned(), isa: None }
+}
+
+const REFERENCE: &str = "reference";
+
+/// A list of one op.
+fn one(op: &'static str) -> &'static [&'static str] {
+    Box::leak(Box::new([op]))
+}
+
+/// The reference run in the element type of its operands, as a user runs it; or a wrong kernel that
+/// is made of it.
+struct Eager {
+    op: &'static OwnOp,
+    ops: &'static [&'static str],
+    interpreter: &'static Interpreter,
+    mutant: Option<&'static str>,
+}
+
+impl Eager {
+    fn script(&self) -> Script {
+        script(json!({
+            "file": self.op.reference().file(),
+            "function": self.op.reference().function(),
+            "mutant": self.mutant,
+        }))
+    }
+}
+
+impl Peer for Eager {
+    fn name(&self) -> &'static str {
+        self.mutant.unwrap_or(REFERENCE)
+    }
+
+    fn family(&self) -> Family {
+        if self.mutant.is_some() { Family::Mutant } else { Family::Own }
+    }
+
+    fn summary(&self) -> &'static str {
+        "the reference in the element type of its operands, eagerly"
+    }
+
+    fn ops(&self) -> &'static [&'static str] {
+        self.ops
+    }
+
+    fn source(&self) -> Source {
+        Source::Registered
+    }
+
+    fn elsewhere(&self) -> Option<Result<Found, String>> {
+        let (place, files) = (Some(self.op.folder().to_owned()), self.op.files());
+        Some(found(self.interpreter).map(|found| Found { place, files, ..found }))
+    }
+
+    fn needs(&self) -> Needs {
+        Needs { interpreter: true, jit: true, compiler: false }
+    }
+
+    fn opens_ms(&self) -> u32 {
+        1500
+    }
+
+    fn supports(&self, _: &ExplicitCase) -> Result<(), Unsupported> {
+        Ok(())
+    }
+
+    /// Library functions may lose subnormals, and a reference composed of several rounds between
+    /// them.
+    fn contract(&self, _: &ExplicitCase) -> ErrorContract {
+        ErrorContract { underflow: Underflow::Flushed, ..ErrorContract::default() }
+    }
+
+    fn warm(&self, found: &Found) -> Result<bool, String> {
+        self.script().start(found).map(|()| true)
+    }
+
+    fn open(&self, found: &Found) -> Result<(), String> {
+        self.script().start(found)
+    }
+
+    fn load(
+        &self,
+        found: &Found,
+        case: &ExplicitCase,
+        signature: &Signature,
+        threads: usize,
+    ) -> Result<Ready, String> {
+        self.load_with_memory(found, case, signature, threads).map(|(ready, _)| ready)
+    }
+
+    fn load_with_memory(
+        &self,
+        found: &Found,
+        case: &ExplicitCase,
+        signature: &Signature,
+        threads: usize,
+    ) -> Result<(Ready, CallMemory), String> {
+        self.script().load(found, case, signature, threads)
+    }
+
+    fn mutant(&self, name: &str) -> Option<&'static dyn Peer> {
+        let Eager { op, ops, interpreter, .. } = *self;
+        let name: &'static str = Box::leak(name.to_owned().into_boxed_str());
+        Some(Box::leak(Box::new(Eager { op, ops, interpreter, mutant: Some(name) })))
+    }
+}
+
+/// Why a kernel is not loaded, in words; the loader finds out whether its library opens.
+fn why(error: NotLoaded) -> String {
+    match error {
+        NotLoaded::Unsupported(reason) | NotLoaded::Broken(reason) => reason,
+    }
+}
+
+/// A kernel that a file describes.
+struct OwnKernel {
+    op: &'static OwnOp,
+    ops: &'static [&'static str],
+    name: &'static str,
+    summary: &'static str,
+    file: KernelFile,
+    interpreter: &'static Interpreter,
+    built: OnceLock<Result<(), String>>,
+}
+
+impl OwnKernel {
+    /// Builds the library once in a process that may start programs, which a worker may not.
+    fn build(&self) -> Result<(), String> {
+        if self.interpreter.python().is_none() {
+            return Ok(());
+        }
+        let build = || self.file.build().map(drop).map_err(|error| error.to_string());
+        self.built.get_or_init(build).clone()
+    }
+
+    /// The interpreter, for a kernel in Python.
+    fn python(&self) -> Result<Option<Found>, String> {
+        match self.file.code {
+            Code::Python(_) => found(self.interpreter).map(Some),
+            Code::Library(_) => Ok(None),
+        }
+    }
+}
+
+impl Peer for OwnKernel {
+    fn name(&self) -> &'static str {
+        self.name
+    }
+
+    fn family(&self) -> Family {
+        Family::Own
+    }
+
+    fn summary(&self) -> &'static str {
+        self.summary
+    }
+
+    fn ops(&self) -> &'static [&'static str] {
+        self.ops
+    }
+
+    fn source(&self) -> Source {
+        Source::Registered
+    }
+
+    fn elsewhere(&self) -> Option<Result<Found, String>> {
+        let find = || {
+            self.build()?;
+            let python = self.python()?;
+            let library = match (&self.file.code, &python) {
+                (Code::Library(code), _) if !code.library.is_file() => {
+                    let (library, file) = (code.library.display(), self.file.path.display());
+                    return Err(format!("there is no {library}: build it, or let {file} say how"));
+                }
+                (Code::Library(code), _) => code.library.clone(),
+                (Code::Python(_), Some(found)) => found.library.clone(),
+                (Code::Python(_), None) => return Err("there is no interpreter".to_owned()),
+            };
+            let mut files = self.file.files(python.as_ref());
+            files.extend(self.op.files());
+            Ok(Found {
+                version: self.file.version.clone(),
+                place: Some(self.op.folder().to_owned()),
+                library,
+                lock: None,
+                python: python.and_then(|found| found.python),
+                has_jit: self.needs().jit,
+                files,
+            })
+        };
+        Some(find())
+    }
+
+    fn needs(&self) -> Needs {
+        self.file.permit(None).needs
+    }
+
+    fn opens_ms(&self) -> u32 {
+        if matches!(self.file.code, Code::Python(_)) { 1500 } else { 0 }
+    }
+
+    fn supports(&self, case: &ExplicitCase) -> Result<(), Unsupported> {
+        let signature = self.op.signature(case);
+        let signature = signature.map_err(|error| Unsupported(error.to_string()))?;
+        self.file.supports(case, &signature)
+    }
+
+    fn contract(&self, case: &ExplicitCase) -> ErrorContract {
+        self.file.contract(case)
+    }
+
+    fn load(
+        &self,
+        _: &Found,
+        case: &ExplicitCase,
+        signature: &Signature,
+        threads: usize,
+    ) -> Result<Ready, String> {
+        let (ready, _) =
+            kernel::ready(&self.file, self.python()?.as_ref(), (case, signature), threads)
+                .map_err(why)?;
+        Ok(ready)
+    }
+
+    fn load_with_memory(
+        &self,
+        _: &Found,
+        case: &ExplicitCase,
+        signature: &Signature,
+        threads: usize,
+    ) -> Result<(Ready, CallMemory), String> {
+        kernel::ready(&self.file, self.python()?.as_ref(), (case, signature), threads).map_err(why)
+    }
+}

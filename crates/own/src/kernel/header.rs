@@ -1,0 +1,163 @@
+//! `kernels/NAME.py`: a function in Python, with what its header says of it.
+//!
+//! The header is the block of metadata that Python scripts may begin with (PEP 723):
+//!
+//! ```python
+//! # /// script
+//! # [tool.proofmark]
+//! # takes = "numpy"
+//! # ///
+//! ```
+
+use super::manifest::Described;
+use super::page::{KernelFileError, Page};
+use super::promises::Promises;
+use serde::Deserialize;
+use std::path::{Path, PathBuf};
+use toml::Spanned;
+
+/// A kernel in Python.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PythonCode {
+    /// The file.
+    pub file: PathBuf,
+    /// The name of the function.
+    pub function: String,
+    /// What its operands are.
+    pub takes: Tensors,
+    /// Its operands may have padding between rows.
+    pub has_strides: bool,
+    /// It writes machine code while it runs.
+    pub has_jit: bool,
+    /// It starts a compiler.
+    pub has_compiler: bool,
+}
+
+/// What the operands of a function in Python are. All lie on the memory of the operands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Tensors {
+    /// A `memoryview`. Elements of 16 bits without a type in Python are their bits.
+    Buffer,
+    /// A `numpy.ndarray`.
+    Numpy,
+    /// A `torch.Tensor`.
+    Torch,
+    /// A `jax.Array`. It cannot be written: results are returned.
+    Jax,
+}
+
+impl Tensors {
+    /// The name in files.
+    pub fn name(self) -> &'static str {
+        match self {
+            Tensors::Buffer => "buffer",
+            Tensors::Numpy => "numpy",
+            Tensors::Torch => "torch",
+            Tensors::Jax => "jax",
+        }
+    }
+}
+
+/// Packages, and the operands that files take which import them.
+const FRAMEWORKS: &[(&str, Tensors)] = &[
+    ("torch", Tensors::Torch),
+    ("jax", Tensors::Jax),
+    ("numpy", Tensors::Numpy),
+    ("scipy", Tensors::Numpy),
+    ("numba", Tensors::Numpy),
+];
+
+/// Packages that write machine code while they run.
+const COMPILERS_IN_MEMORY: &[&str] = &["torch", "jax", "numba"];
+
+#[derive(Default, Deserialize)]
+struct Wire {
+    #[serde(default)]
+    tool: WireTool,
+}
+
+#[derive(Default, Deserialize)]
+struct WireTool {
+    #[serde(default)]
+    proofmark: WireKernel,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+struct WireKernel {
+    function: Option<String>,
+    takes: Option<Tensors>,
+    rows: WireRows,
+    jit: Option<bool>,
+    compiler: bool,
+    version: Option<String>,
+    summary: Option<String>,
+    dtypes: Option<Vec<Spanned<String>>>,
+    promises: Promises,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(rename_all = "lowercase")]
+enum WireRows {
+    #[default]
+    Dense,
+    Strided,
+}
+
+/// Reads the text of a file. The function itself is looked for when it is loaded.
+pub(super) fn parse(text: &str, path: &Path) -> Result<Described<PythonCode>, KernelFileError> {
+    let header = header(text, path)?;
+    let page = Page { text: &header, path };
+    let wire: Wire = page.read()?;
+    let wire = wire.tool.proofmark;
+    let imported: Vec<&str> = text.lines().filter_map(imported).collect();
+    let is_imported = |package: &&str| imported.contains(package);
+    let first = imported.iter().find_map(|name| FRAMEWORKS.iter().find(|it| it.0 == *name));
+    let function = wire.function.unwrap_or_else(|| "run".to_owned());
+    let file = path.file_name().unwrap_or_default().to_string_lossy();
+    Ok(Described {
+        summary: wire.summary.unwrap_or_else(|| format!("`{function}` of {file}")),
+        version: wire.version,
+        dtypes: page.dtypes(wire.dtypes.as_deref())?,
+        promises: wire.promises,
+        code: PythonCode {
+            file: path.to_owned(),
+            function,
+            takes: wire.takes.unwrap_or_else(|| first.map_or(Tensors::Buffer, |it| it.1)),
+            has_strides: matches!(wire.rows, WireRows::Strided),
+            has_jit: wire.jit.unwrap_or_else(|| COMPILERS_IN_MEMORY.iter().any(is_imported)),
+            has_compiler: wire.compiler,
+        },
+    })
+}
+
+/// The text of the header, with an empty line for every line of the file that is not in it, so
+/// that errors name the lines of the file.
+fn header(text: &str, path: &Path) -> Result<String, KernelFileError> {
+    const END: &str = "# ///";
+    let (mut kept, mut is_inside, mut blocks) = (String::new(), false, 0);
+    for line in text.lines() {
+        let line = line.trim_end();
+        match (is_inside, line) {
+            (false, "# /// script") => {
+                (is_inside, blocks) = (true, blocks + 1);
+            }
+            (true, END) => is_inside = false,
+            (true, line) => kept.push_str(line.strip_prefix('#').unwrap_or_default().trim_start()),
+            (false, _) => {}
+        }
+        kept.push('\n');
+    }
+    match (is_inside, blocks) {
+        (false, 0 | 1) => Ok(kept),
+        (true, _) => Err(KernelFileError::whole(path, format!("its header has no end `{END}`"))),
+        (false, _) => Err(KernelFileError::whole(path, "it has more than one header")),
+    }
+}
+
+/// The package that a line of Python imports.
+fn imported(line: &str) -> Option<&str> {
+    let rest = ["import ", "from "].iter().find_map(|word| line.trim_start().strip_prefix(word))?;
+    rest.trim_start().split(|letter: char| !letter.is_alphanumeric() && letter != '_').next()
+}

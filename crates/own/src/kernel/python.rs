@@ -1,0 +1,58 @@
+//! Calls a function in Python on operands where they lie.
+
+use super::header::{PythonCode, Tensors};
+use proofmark_contract::{ExplicitCase, Signature, Unsupported};
+use proofmark_peers::{CallMemory, Found, NotLoaded, Ready, Script};
+use proofmark_schema::DType;
+use serde_json::json;
+
+/// Frameworks bring a BLAS along. Threads that it starts while it is loaded would be counted as the
+/// kernel's.
+const ENVIRONMENT: &[(&str, &str)] = &[("OPENBLAS_NUM_THREADS", "1"), ("JAX_PLATFORMS", "cpu")];
+
+/// Whether its operands have these element types.
+pub(super) fn supports(code: &PythonCode, signature: &Signature) -> Result<(), Unsupported> {
+    let is_missing = |dtype: DType| {
+        let is_short = matches!(dtype, DType::Bf16 | DType::F8e4m3 | DType::F8e5m2);
+        code.takes == Tensors::Numpy && is_short
+    };
+    match signature.operands().iter().find(|operand| is_missing(operand.dtype)) {
+        Some(operand) => Err(Unsupported(format!(
+            "`{}` is {}, which NumPy does not have: take `torch` or `jax`",
+            operand.name, operand.dtype
+        ))),
+        None => Ok(()),
+    }
+}
+
+/// Starts the interpreter, imports the file and makes it ready for a case.
+pub(super) fn load(
+    code: &PythonCode,
+    python: Option<&Found>,
+    (case, signature): (&ExplicitCase, &Signature),
+    threads: usize,
+    version: Option<&str>,
+) -> Result<(Ready, CallMemory), NotLoaded> {
+    let found = python.ok_or_else(|| {
+        let words = "it needs an interpreter: name one that has a shared library and its packages";
+        NotLoaded::Broken(words.to_owned())
+    })?;
+    proofmark_peers::set_environment(ENVIRONMENT);
+    let script = Script {
+        name: "callable.py".to_owned(),
+        text: include_str!("callable.py"),
+        told: serde_json::Value::Null,
+        given: json!({
+            "file": code.file,
+            "function": code.function,
+            "takes": code.takes.name(),
+        }),
+    };
+    script.start(found).map_err(NotLoaded::Broken)?;
+    let loaded = script.load(found, case, signature, threads);
+    let (mut ready, memory) = loaded.map_err(NotLoaded::Unsupported)?;
+    if let Some(version) = version {
+        ready.receipt.version = version.to_owned();
+    }
+    Ok((ready, memory))
+}

@@ -1,0 +1,27 @@
+//! Ops and kernels of the user: a folder becomes an op, a signature becomes a kernel.
+//!
+//! An op's folder has an `op.toml` (axes, operands, attributes, work), a reference in Python, and a
+//! folder `kernels` with one file for each kernel. The reference runs in f64 in a process of its
+//! own; the error scale, by which kernels are judged, is derived from its primitives.
+
+mod cases;
+mod contender;
+mod expression;
+mod folder;
+mod interpreter;
+pub mod kernel;
+mod manifest;
+mod op;
+mod reference;
+mod shelf;
+mod template;
+
+pub use contender::{kernels, reference_id, warm};
+pub use expression::{Expression, ExpressionError};
+pub use folder::{OPS, entry, entry_with_mutants, folders_at, folders_from, load};
+pub use interpreter::{Interpreter, OwnHome};
+pub use manifest::{MANIFEST, ManifestError};
+pub use op::OwnOp;
+pub use reference::{Python, Reference, Traced};
+pub use shelf::{OwnPlace, OwnShelf};
+pub use template::{Language, NewOpError, write_op};
