@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::Instant;
 
-use crate::{Failure, arrows, docs, exchange, library, metadata, smoke, tidy};
+use crate::{Failure, arrows, docs, exchange, library, metadata, own, smoke, tidy};
 
 struct Step {
     name: &'static str,
@@ -45,6 +45,11 @@ const STEPS: &[Step] = &[
         run: |root, _| peers(root),
     },
     Step { name: "test", purpose: "every test, with nextest", run: nextest },
+    Step {
+        name: "own",
+        purpose: "an op of a user: its reference, a right kernel, wrong ones",
+        run: |root, _| own::run(root),
+    },
     Step {
         name: "doctest",
         purpose: "every example in the docs",
@@ -145,16 +150,22 @@ const PEERS_FOLDER: &str = "target/peers";
 fn peers(root: &Path) -> Result<(), Failure> {
     let program = program(root)?;
     let folder = root.join(PEERS_FOLDER);
-    for name in PEERS.split(',').filter(|name| !folder.join(name).join("peer.json").exists()) {
-        let line = format!("proofmark peers add {name}");
-        println!("$ {line}");
-        let mut command = Command::new(&program);
-        let status = command.args(["peers", "add", name]).env("PROOFMARK_PEERS", &folder).status();
-        if !status.map_err(|error| format!("`{line}` did not start: {error}"))?.success() {
-            return Err(format!("`{line}` failed"));
-        }
+    PEERS.split(',').try_for_each(|name| add_peer(&folder, &program, name))
+}
+
+/// Gets a peer into a folder, unless it is there.
+pub(crate) fn add_peer(folder: &Path, program: &Path, name: &str) -> Result<(), Failure> {
+    if folder.join(name).join("peer.json").exists() {
+        return Ok(());
     }
-    Ok(())
+    let line = format!("proofmark peers add {name}");
+    println!("$ {line}");
+    let mut command = Command::new(program);
+    let status = command.args(["peers", "add", name]).env("PROOFMARK_PEERS", folder).status();
+    match status.map_err(|error| format!("`{line}` did not start: {error}"))?.success() {
+        true => Ok(()),
+        false => Err(format!("`{line}` failed")),
+    }
 }
 
 /// Builds all that tests need, with their features and so only once; gives the program.

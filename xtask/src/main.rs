@@ -15,6 +15,7 @@ mod levels;
 mod library;
 mod locks;
 mod metadata;
+mod own;
 mod smoke;
 mod tidy;
 mod tour;

@@ -1,0 +1,82 @@
+//! An op of a user from the first command on: its reference, a right kernel, wrong ones.
+
+use crate::{Failure, check};
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// Installs PyTorch as a user does, tests the modules that derive error scales, and walks through a
+/// new op.
+pub(crate) fn run(root: &Path) -> Result<(), Failure> {
+    // Commands run in other folders.
+    let root = &root.canonicalize().map_err(|error| error.to_string())?;
+    let program = check::program(root)?;
+    // The tests do not meet it: they would take longer.
+    let peers = root.join("target/own-peers");
+    check::add_peer(&peers, &program, "pytorch")?;
+    modules(root, &peers)?;
+    walk(root, &program, &peers)
+}
+
+/// The unit tests of the modules that run beside a reference, in the interpreter of the peer.
+fn modules(root: &Path, peers: &Path) -> Result<(), Failure> {
+    let place = fresh(&root.join("target/own-reference"))?;
+    let source = root.join("crates/own/src/reference");
+    let files = fs::read_dir(&source).map_err(|error| error.to_string())?.flatten();
+    for file in files.map(|file| file.path()) {
+        if file.extension().is_some_and(|extension| extension == "py") {
+            let name = file.file_name().unwrap_or_default().to_string_lossy();
+            fs::copy(&file, place.join(format!("proofmark_{name}")))
+                .map_err(|error| error.to_string())?;
+        }
+    }
+    let mut tests = Command::new(peers.join("pytorch/venv/bin/python"));
+    tests.args(["-m", "unittest", "discover", "--quiet", "--start-directory"]);
+    tests.arg(root.join("crates/own/tests/reference")).env("PROOFMARK_REFERENCE", place);
+    tests.env("PYTHONDONTWRITEBYTECODE", "1");
+    expect(&mut tests, 0)
+}
+
+/// Commands as a user types them, with the exit code that each must have.
+fn walk(root: &Path, program: &Path, peers: &Path) -> Result<(), Failure> {
+    let place = fresh(&root.join("target/own-walk"))?;
+    let run = |line: &str, code: i32| {
+        let mut command = Command::new(program);
+        command.args(line.split(' ')).current_dir(&place).env("PROOFMARK_PEERS", peers);
+        expect(&mut command, code)
+    };
+    run("new op row_norm", 0)?;
+    run("list ops", 0)?;
+    run("prove row_norm", 0)?;
+    run("bench row_norm --quick", 0)?;
+    // One of the wrong kernels that `selftest gate` makes; all of them take minutes.
+    let small = "repro row_norm:f32[rows=3,cols=5] --with mutant/output_0_zeros";
+    run(small, 3)?;
+    // A wrong kernel, beside the right one: it forgets the weight of the last column.
+    let kernels = place.join("ops/row_norm/kernels");
+    let text = |name: &str| fs::read_to_string(kernels.join(name)).map_err(|e| e.to_string());
+    let wrong = text("plain.c")?.replace("* weight[col]", "* (col + 1 < cols ? weight[col] : 1)");
+    let described = text("plain.toml")?.replace("plain.", "wrong.");
+    for (name, text) in [("wrong.c", wrong), ("wrong.toml", described)] {
+        fs::write(kernels.join(name), text).map_err(|error| error.to_string())?;
+    }
+    run("prove row_norm --with own/wrong", 3)
+}
+
+/// An empty folder.
+fn fresh(place: &Path) -> Result<PathBuf, Failure> {
+    if place.exists() {
+        fs::remove_dir_all(place).map_err(|error| error.to_string())?;
+    }
+    fs::create_dir_all(place).map_err(|error| error.to_string())?;
+    Ok(place.to_owned())
+}
+
+fn expect(command: &mut Command, code: i32) -> Result<(), Failure> {
+    println!("$ {command:?}");
+    let status = command.status().map_err(|error| format!("{command:?}: {error}"))?;
+    match status.code() == Some(code) {
+        true => Ok(()),
+        false => Err(format!("{command:?} ended with {status}, not with {code}")),
+    }
+}
