@@ -143,7 +143,8 @@ impl Bystander {
         assert!(self.0.try_wait().expect("a child").is_none(), "the bystander lives");
         let stat = std::fs::read_to_string(format!("/proc/{}/stat", self.0.id())).expect("stat");
         let state = stat.rsplit(") ").next().and_then(|rest| rest.chars().next());
-        assert_eq!(state, Some('S'), "the bystander sleeps and is not stopped");
+        // It may still be read from the disk, but no signal has stopped it.
+        assert!(matches!(state, Some('S' | 'D' | 'R')), "the bystander is stopped: {state:?}");
     }
 }
 
