@@ -41,8 +41,13 @@ pub(crate) fn made(op: &OwnOp, dtype: DType) -> Vec<Case> {
     if cases.is_empty() {
         cases.push(op.default_case(dtype));
     }
-    cases.dedup();
-    cases
+    let mut distinct: Vec<Case> = Vec::new();
+    for case in cases {
+        if !distinct.contains(&case) {
+            distinct.push(case);
+        }
+    }
+    distinct
 }
 
 /// A case that `op.toml` states, as `rows=3 cols=40 g=8`.

@@ -1,10 +1,10 @@
 //! The kernels of an own op, as contenders.
 
 use crate::kernel::{self, Code, KernelFile};
-use crate::reference::MODULES;
-use crate::{Interpreter, ManifestError, OwnOp};
+use crate::reference::{INSTALL, MODULES};
+use crate::{FileError, Interpreter, OwnOp};
 use proofmark_contract::{Definition, ExplicitCase, Signature, Unsupported};
-use proofmark_peers::{CallMemory, Found, Needs, NotLoaded, Peer, Ready, Script, Source};
+use proofmark_peers::{Found, Needs, NotLoaded, Peer, Ready, Script, Source};
 use proofmark_schema::{ContenderId, ErrorContract, Family, Underflow};
 use serde_json::json;
 use std::sync::OnceLock;
@@ -16,15 +16,14 @@ use std::sync::OnceLock;
 pub fn kernels(
     op: &'static OwnOp,
     interpreter: &'static Interpreter,
-) -> Result<Vec<&'static dyn Peer>, ManifestError> {
+) -> Result<Vec<&'static dyn Peer>, FileError> {
     let ops = one(op.name());
     let reference = Eager { op, ops, interpreter, mutant: None };
     let mut all: Vec<&'static dyn Peer> = vec![Box::leak(Box::new(reference))];
     for file in KernelFile::all_in(&op.folder().join(KERNELS))? {
         if file.name == REFERENCE {
-            let path = file.path;
             let reason = "`reference` is the op's own reference: give the kernel another name";
-            return Err(ManifestError::Contradiction { path, reason: reason.to_owned() });
+            return Err(FileError::whole(&file.path, reason));
         }
         let kept = |text: &str| -> &'static str { Box::leak(text.to_owned().into_boxed_str()) };
         let (name, summary) = (kept(&file.name), kept(&file.summary));
@@ -124,8 +123,14 @@ impl Peer for Eager {
     }
 
     fn elsewhere(&self) -> Option<Result<Found, String>> {
-        let (place, files) = (Some(self.op.folder().to_owned()), self.op.files());
-        Some(found(self.interpreter).map(|found| Found { place, files, ..found }))
+        let find = || {
+            if !self.interpreter.home()?.has("torch") {
+                return Err(INSTALL.to_owned());
+            }
+            let (place, files) = (Some(self.op.folder().to_owned()), self.op.files());
+            Ok(Found { place, files, ..found(self.interpreter)? })
+        };
+        Some(find())
     }
 
     fn needs(&self) -> Needs {
@@ -161,16 +166,6 @@ impl Peer for Eager {
         signature: &Signature,
         threads: usize,
     ) -> Result<Ready, String> {
-        self.load_with_memory(found, case, signature, threads).map(|(ready, _)| ready)
-    }
-
-    fn load_with_memory(
-        &self,
-        found: &Found,
-        case: &ExplicitCase,
-        signature: &Signature,
-        threads: usize,
-    ) -> Result<(Ready, CallMemory), String> {
         self.script().load(found, case, signature, threads)
     }
 
@@ -292,19 +287,6 @@ impl Peer for OwnKernel {
         signature: &Signature,
         threads: usize,
     ) -> Result<Ready, String> {
-        let (ready, _) =
-            kernel::ready(&self.file, self.python()?.as_ref(), (case, signature), threads)
-                .map_err(why)?;
-        Ok(ready)
-    }
-
-    fn load_with_memory(
-        &self,
-        _: &Found,
-        case: &ExplicitCase,
-        signature: &Signature,
-        threads: usize,
-    ) -> Result<(Ready, CallMemory), String> {
         kernel::ready(&self.file, self.python()?.as_ref(), (case, signature), threads).map_err(why)
     }
 }

@@ -1,8 +1,9 @@
 //! Folders that define ops: where they are, and what they become.
 
-use crate::manifest::ManifestError;
+use crate::manifest::Manifest;
+use crate::page::{FileError, Page};
 use crate::reference::{Python, Reference};
-use crate::{MANIFEST, OwnOp, manifest};
+use crate::{MANIFEST, OwnOp};
 use proofmark_contract::{
     Call, Definition, Entry, Kernel, KernelError, Mutant, NoTruth, Unsupported,
 };
@@ -49,12 +50,14 @@ fn folders_in(folder: &Path) -> Vec<PathBuf> {
 ///
 /// # Errors
 /// What in its files is not of the form.
-pub fn load(folder: &Path, python: Option<&Python>) -> Result<&'static OwnOp, ManifestError> {
+pub fn load(folder: &Path, python: Option<&Python>) -> Result<&'static OwnOp, FileError> {
     let path = folder.join(MANIFEST);
-    let text: manifest::Manifest = manifest::read_toml(&path)?;
-    let reference = Reference::new(folder, &text.reference.python, python.cloned())
-        .map_err(|reason| ManifestError::Contradiction { path, reason })?;
-    Ok(Box::leak(Box::new(OwnOp::read(folder, reference)?)))
+    let whole = |reason: String| FileError::whole(&path, reason);
+    let text = std::fs::read_to_string(&path).map_err(|error| whole(error.to_string()))?;
+    let manifest: Manifest = Page { text: &text, path: &path }.read()?;
+    let reference = Reference::new(folder, &manifest.reference.python, python.cloned());
+    let op = reference.and_then(|reference| OwnOp::new(folder, manifest, reference));
+    Ok(Box::leak(Box::new(op.map_err(whole)?)))
 }
 
 /// The op as a member of the list of ops. Its kernels are contenders of their own family.
@@ -63,12 +66,17 @@ pub fn entry(op: &'static OwnOp) -> &'static Entry {
     Box::leak(Box::new(Entry { op, kernels: &[], mutants: &[], suite }))
 }
 
-/// The same with wrong kernels that are made from the reference, at the default sizes. They run
-/// only in a worker.
+/// The op with the kernels and wrong kernels of a built-in op, which it describes in its own words.
+pub fn entry_for(op: &'static OwnOp, built_in: &'static Entry) -> &'static Entry {
+    Box::leak(Box::new(Entry { op, ..*built_in }))
+}
+
+/// The op with wrong kernels that are made from the reference, at the default sizes, and with
+/// the warnings about the reference. Wrong kernels run only in a worker.
 ///
 /// # Errors
 /// If the reference cannot run, or has a primitive without a rule.
-pub fn entry_with_mutants(op: &'static OwnOp) -> Result<&'static Entry, NoTruth> {
+pub fn entry_with_mutants(op: &'static OwnOp) -> Result<(&'static Entry, Vec<String>), NoTruth> {
     let dtype = op.dtypes().first().copied().unwrap_or(DType::F32);
     let traced = op.reference().trace(op, &op.default_case(dtype))?;
     let kept = |text: &str| -> &'static str { Box::leak(text.to_owned().into_boxed_str()) };
@@ -79,7 +87,7 @@ pub fn entry_with_mutants(op: &'static OwnOp) -> Result<&'static Entry, NoTruth>
     };
     let mutants: Vec<Mutant> = traced.mutants.iter().map(mutant).collect();
     let mutants: &'static [Mutant] = Box::leak(mutants.into_boxed_slice());
-    Ok(Box::leak(Box::new(Entry { mutants, ..*entry(op) })))
+    Ok((Box::leak(Box::new(Entry { mutants, ..*entry(op) })), traced.notes))
 }
 
 /// A wrong kernel whose code is in a worker.

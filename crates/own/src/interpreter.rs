@@ -17,6 +17,13 @@ pub struct OwnHome {
     pub home: PythonHome,
 }
 
+impl OwnHome {
+    /// Whether it has a package of that name.
+    pub(crate) fn has(&self, package: &str) -> bool {
+        self.home.packages.iter().any(|folder| folder.join(package).is_dir())
+    }
+}
+
 impl fmt::Display for OwnHome {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&serde_json::to_string(self).map_err(|_| fmt::Error)?)

@@ -1,14 +1,12 @@
 //! `op.toml`: what an op of the user is.
 
 use crate::Expression;
-use crate::kernel::KernelFileError;
 use proofmark_schema::DType;
 use proofmark_tensor::Fill;
 use serde::Deserialize;
 use serde::de::{Deserializer, Error as _, MapAccess, Visitor};
 use std::fmt;
 use std::marker::PhantomData;
-use std::path::{Path, PathBuf};
 
 /// The name of the file in an op's folder.
 pub const MANIFEST: &str = "op.toml";
@@ -301,54 +299,4 @@ impl<'de> Deserialize<'de> for FillText {
 
 fn single_precision() -> Vec<DType> {
     vec![DType::F32]
-}
-
-/// Why a file of an op's folder is not of its form.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum ManifestError {
-    /// It cannot be read.
-    #[error("{}: {reason}", path.display())]
-    Unreadable {
-        /// The file.
-        path: PathBuf,
-        /// Why.
-        reason: String,
-    },
-    /// A line of it does not fit.
-    #[error("{}:{line}: {reason}", path.display())]
-    Form {
-        /// The file.
-        path: PathBuf,
-        /// The line, from 1.
-        line: usize,
-        /// What does not fit.
-        reason: String,
-    },
-    /// A kernel's file is not of its form.
-    #[error(transparent)]
-    Kernel(#[from] KernelFileError),
-    /// It contradicts itself.
-    #[error("{}: {reason}", path.display())]
-    Contradiction {
-        /// The file.
-        path: PathBuf,
-        /// What does not go together.
-        reason: String,
-    },
-}
-
-/// Reads a TOML file into a type; an error names the line.
-///
-/// # Errors
-/// If there is no such file, or it is not of the form.
-pub(crate) fn read_toml<T: serde::de::DeserializeOwned>(path: &Path) -> Result<T, ManifestError> {
-    let text = std::fs::read_to_string(path).map_err(|error| ManifestError::Unreadable {
-        path: path.to_owned(),
-        reason: error.to_string(),
-    })?;
-    toml::from_str(&text).map_err(|error| ManifestError::Form {
-        path: path.to_owned(),
-        line: error.span().map_or(1, |span| 1 + text[..span.start].matches('\n').count()),
-        reason: error.message().to_owned(),
-    })
 }

@@ -1,8 +1,7 @@
 //! An op of the user, as the gate, the records and the tables see it.
 
 use crate::manifest::{
-    AttributeText, AxisRoleText, AxisText, ExpressionText, Manifest, ManifestError, OperandText,
-    RoleText, Scalar,
+    AttributeText, AxisRoleText, AxisText, ExpressionText, Manifest, OperandText, RoleText, Scalar,
 };
 use crate::reference::Reference;
 use crate::{Expression, cases};
@@ -38,18 +37,19 @@ fn kept_all<T>(all: Vec<T>) -> &'static [T] {
 }
 
 impl OwnOp {
-    /// The op of a folder.
+    /// The op of a folder with this `op.toml`.
     ///
     /// # Errors
-    /// What in its `op.toml` is not of the form, or contradicts itself.
-    pub fn read(folder: &Path, reference: Reference) -> Result<OwnOp, ManifestError> {
-        let path = folder.join(crate::MANIFEST);
-        let manifest: Manifest = crate::manifest::read_toml(&path)?;
-        let wrong = |reason: String| ManifestError::Contradiction { path: path.clone(), reason };
+    /// What in `op.toml` contradicts itself.
+    pub(crate) fn new(
+        folder: &Path,
+        manifest: Manifest,
+        reference: Reference,
+    ) -> Result<OwnOp, String> {
         let folder_name = folder.file_name().unwrap_or_default().to_string_lossy();
         let name = manifest.name.clone().unwrap_or_else(|| folder_name.into_owned());
         if !is_name(&name) {
-            return Err(wrong(format!("`{name}` is no name: write letters, digits and `._+-`")));
+            return Err(format!("`{name}` is no name: write letters, digits and `._+-`"));
         }
         let axis = |(name, text): &(String, AxisText)| {
             let (default, meaning, role) = match text {
@@ -67,7 +67,6 @@ impl OwnOp {
         let attribute = |(name, text): &(String, AttributeText)| attribute(name, text);
         let attributes: Result<Vec<_>, String> =
             manifest.attributes.0.iter().map(attribute).collect();
-        let attributes = attributes.map_err(&wrong)?;
         let edges = manifest.edges.0.iter().map(|(topic, rule)| kept(&format!("{topic}: {rule}")));
         let op = OwnOp {
             folder: folder.to_owned(),
@@ -75,13 +74,13 @@ impl OwnOp {
             summary: kept(&manifest.summary),
             edges: kept_all(edges.collect()),
             axes: kept_all(axes),
-            attributes: kept_all(attributes),
+            attributes: kept_all(attributes?),
             dtypes: kept_all(manifest.dtypes.clone()),
             operand_names: manifest.operands.0.iter().map(|(name, _)| kept(name)).collect(),
             manifest,
             reference,
         };
-        op.check().map_err(wrong)?;
+        op.check()?;
         Ok(op)
     }
 

@@ -1,7 +1,7 @@
 //! Libraries with the C interface of BLAS: OpenBLAS, MKL, BLIS.
 
 use crate::open::Open;
-use crate::{Called, Found, Peer, Ready, Source, fftw, vectors};
+use crate::{CallMemory, Called, Found, Peer, Ready, Source, fftw, vectors};
 use proofmark_contract::{Call, ExplicitCase, KernelError, Signature, Unsupported};
 use proofmark_schema::{DType, Receipt};
 use proofmark_tensor::Tensor;
@@ -168,7 +168,14 @@ impl Peer for Blas {
                 set(threads);
             });
             let (set_threads, empty) = (Some(set_threads), Some(empty));
-            return Ok(Ready { receipt, set_threads, run, settle: None, empty });
+            return Ok(Ready {
+                receipt,
+                set_threads,
+                run,
+                settle: None,
+                empty,
+                memory: CallMemory::default(),
+            });
         }
         let (run, empty) = match (case.op.as_str(), wide) {
             ("matmul", _) => multiplying(&library, case, &name, wide)?,
@@ -181,6 +188,7 @@ impl Peer for Blas {
             run,
             settle: None,
             empty: Some(empty),
+            memory: CallMemory::default(),
         })
     }
 }

@@ -1,7 +1,7 @@
 //! Libraries with the interface of FFTW: FFTW itself, and MKL.
 
 use crate::open::Open;
-use crate::{Called, Found, Peer, Ready, Source};
+use crate::{CallMemory, Called, Found, Peer, Ready, Source};
 use proofmark_contract::{ExplicitCase, KernelError, Signature, Unsupported};
 use proofmark_schema::Receipt;
 use proofmark_tensor::AlignedBuffer;
@@ -104,7 +104,14 @@ impl Peer for Fftw {
             device: "cpu".to_owned(),
             ..Receipt::default()
         };
-        Ok(Ready { receipt, set_threads: Some(set_threads), run, settle: None, empty: Some(empty) })
+        Ok(Ready {
+            receipt,
+            set_threads: Some(set_threads),
+            run,
+            settle: None,
+            empty: Some(empty),
+            memory: CallMemory::default(),
+        })
     }
 }
 

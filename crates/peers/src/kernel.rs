@@ -1,6 +1,6 @@
 //! A peer that is ready for a case, as a kernel.
 
-use crate::{CallMemory, Ready};
+use crate::Ready;
 use proofmark_contract::{Call, Kernel, KernelError, Unsupported};
 use proofmark_schema::{Case, ErrorContract, Isa};
 
@@ -10,7 +10,6 @@ pub(crate) struct PeerKernel {
     pub(crate) summary: &'static str,
     pub(crate) contract: ErrorContract,
     pub(crate) ready: Ready,
-    pub(crate) memory: CallMemory,
 }
 
 // SAFETY: a worker loads and calls a kernel on one thread, the one that serves; a peer's handles
@@ -46,15 +45,15 @@ impl Kernel for PeerKernel {
     }
 
     fn workspace_bytes(&self, _: &Case, _: Isa, threads: usize) -> usize {
-        self.memory.workspace_bytes.as_ref().map_or(0, |bytes| bytes(threads))
+        self.ready.memory.workspace_bytes.as_ref().map_or(0, |bytes| bytes(threads))
     }
 
     fn prepared_bytes(&self, _: &Case, _: Isa) -> usize {
-        self.memory.packing.as_ref().map_or(0, |packing| packing.bytes)
+        self.ready.memory.packing.as_ref().map_or(0, |packing| packing.bytes)
     }
 
     fn prepare(&self, call: &mut Call<'_>, prepared: &mut [u8]) -> Result<(), KernelError> {
-        self.memory.packing.as_ref().map_or(Ok(()), |packing| (packing.pack)(call, prepared))
+        self.ready.memory.packing.as_ref().map_or(Ok(()), |packing| (packing.pack)(call, prepared))
     }
 
     fn set_threads(&self, threads: usize) {

@@ -2,7 +2,7 @@
 
 use crate::find::find;
 use crate::kernel::PeerKernel;
-use crate::{CallMemory, Found, Peer, PeerShelf, Ready, by_id, by_name};
+use crate::{Found, Peer, PeerShelf, Ready, by_id, by_name};
 use proofmark_contract::{ExplicitCase, Kernel, Signature};
 use proofmark_schema::{ContenderId, ErrorContract, Receipt};
 
@@ -22,9 +22,8 @@ impl Peered {
         (name, summary): (&'static str, &'static str),
         contract: ErrorContract,
         ready: Ready,
-        memory: CallMemory,
     ) -> Peered {
-        let kernel = PeerKernel { name, summary, contract, ready, memory };
+        let kernel = PeerKernel { name, summary, contract, ready };
         let kernel: &'static PeerKernel = Box::leak(Box::new(kernel));
         let (receipt, empty) = (kernel.ready.receipt.clone(), kernel.ready.empty.as_deref());
         Peered { kernel, receipt, empty }
@@ -69,14 +68,14 @@ pub fn load(
     peer.supports(case).map_err(|reason| NotLoaded::Unsupported(reason.to_string()))?;
     set_environment(peer.environment());
     // An adapter has one kind of error. If its library opens, the case was the reason.
-    let loaded = peer.load_with_memory(&found, case, signature, threads);
-    let (mut ready, memory) = loaded.map_err(|reason| match peer.open(&found) {
+    let loaded = peer.load(&found, case, signature, threads);
+    let mut ready = loaded.map_err(|reason| match peer.open(&found) {
         Ok(()) => NotLoaded::Unsupported(reason),
         Err(why) => NotLoaded::Broken(format!("it cannot be loaded: {why}")),
     })?;
     ready.receipt.lock = found.lock;
     let contract = peer.contract(case);
-    Ok(Peered::new((peer.name(), peer.summary()), contract, ready, memory))
+    Ok(Peered::new((peer.name(), peer.summary()), contract, ready))
 }
 
 /// Lets a peer load what every case needs, so that this process can be copied; `false` if that

@@ -111,20 +111,6 @@ pub trait Peer: Sync {
         threads: usize,
     ) -> Result<Ready, String>;
 
-    /// The same for a peer whose calls need scratch memory or packed weights.
-    ///
-    /// # Errors
-    /// As for [`Peer::load`].
-    fn load_with_memory(
-        &self,
-        found: &Found,
-        case: &ExplicitCase,
-        signature: &Signature,
-        threads: usize,
-    ) -> Result<(Ready, CallMemory), String> {
-        self.load(found, case, signature, threads).map(|ready| (ready, CallMemory::default()))
-    }
-
     /// A wrong kernel of that name for its op, where it can make them.
     fn mutant(&self, name: &str) -> Option<&'static dyn Peer> {
         let _ = name;
@@ -216,6 +202,8 @@ pub struct Ready {
     pub settle: Option<Called>,
     /// A call of the library with nothing to do, which measures the overhead of a call.
     pub empty: Option<Box<dyn Fn()>>,
+    /// Memory that calls use beside their operands.
+    pub memory: CallMemory,
 }
 
 /// Memory that calls use beside their operands.

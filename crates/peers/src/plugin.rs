@@ -1,7 +1,7 @@
 //! Peers that are shared libraries with our C interface: `plugins/proofmark_peer.h`.
 
 use crate::open::Open;
-use crate::{Called, Found, Peer, PeerShelf, Ready, Source};
+use crate::{CallMemory, Called, Found, Peer, PeerShelf, Ready, Source};
 use proofmark_contract::{Call, ExplicitCase, KernelError, Signature, Unsupported};
 use proofmark_schema::wire::MAX_OPERANDS;
 use proofmark_schema::{DType, Receipt};
@@ -174,6 +174,7 @@ pub(crate) fn load(found: &Found, case: &ExplicitCase, threads: usize) -> Result
         run: called(run),
         settle: peer.settle.map(called),
         empty: None,
+        memory: CallMemory::default(),
     })
 }
 

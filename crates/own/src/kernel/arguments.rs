@@ -2,8 +2,8 @@
 //! attributes of a case.
 
 use super::manifest::{Function, LibraryCode, PACKED, THREADS, Threads, WORKSPACE};
-use super::page::nearest;
 use super::signature::{Parameter, Pointee, Scalar, Takes, Value};
+use crate::page::nearest;
 use crate::{Expression, ExpressionError};
 use proofmark_contract::{ExplicitCase, Role, Signature, Unsupported};
 use proofmark_schema::AttrValue;

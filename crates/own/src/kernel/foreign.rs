@@ -25,7 +25,7 @@ pub(super) fn load(
     (case, signature): (&ExplicitCase, &Signature),
     threads: usize,
     receipt: Receipt,
-) -> Result<(Ready, CallMemory), NotLoaded> {
+) -> Result<Ready, NotLoaded> {
     let kept =
         Rc::new(Kept { code: code.clone(), case: case.clone(), signature: signature.clone() });
     let scene = kept.scene();
@@ -55,7 +55,12 @@ pub(super) fn load(
         (Rc::new(Cell::new(workspace_bytes)), packing.as_ref().map_or(0, |it| it.bytes));
     let (empty, told, needed, asked) =
         (Rc::clone(&function), Rc::clone(&function), Rc::clone(&need), Rc::clone(&kept));
-    let ready = Ready {
+    let workspace_bytes: Box<dyn Fn(usize) -> usize> = Box::new(move |threads| {
+        let bytes = asked.scene().workspace_bytes(threads);
+        needed.set(bytes.unwrap_or_else(|reason| panic!("{reason}")));
+        needed.get()
+    });
+    Ok(Ready {
         receipt,
         set_threads: (code.threads != Threads::One).then(|| -> Box<dyn Fn(usize)> {
             Box::new(move |threads| told.set_threads(&kept.scene(), threads))
@@ -71,13 +76,8 @@ pub(super) fn load(
         }),
         settle: None,
         empty: Some(Box::new(move || empty.call_nothing())),
-    };
-    let workspace_bytes: Box<dyn Fn(usize) -> usize> = Box::new(move |threads| {
-        let bytes = asked.scene().workspace_bytes(threads);
-        needed.set(bytes.unwrap_or_else(|reason| panic!("{reason}")));
-        needed.get()
-    });
-    Ok((ready, CallMemory { workspace_bytes: Some(workspace_bytes), packing }))
+        memory: CallMemory { workspace_bytes: Some(workspace_bytes), packing },
+    })
 }
 
 fn packing(function: Foreign, bytes: usize) -> Packing {

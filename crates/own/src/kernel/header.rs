@@ -10,8 +10,8 @@
 //! ```
 
 use super::manifest::Described;
-use super::page::{KernelFileError, Page};
 use super::promises::Promises;
+use crate::page::{FileError, Page};
 use serde::Deserialize;
 use std::path::{Path, PathBuf};
 use toml::Spanned;
@@ -106,7 +106,7 @@ enum WireRows {
 }
 
 /// Reads the text of a file. The function itself is looked for when it is loaded.
-pub(super) fn parse(text: &str, path: &Path) -> Result<Described<PythonCode>, KernelFileError> {
+pub(super) fn parse(text: &str, path: &Path) -> Result<Described<PythonCode>, FileError> {
     let header = header(text, path)?;
     let page = Page { text: &header, path };
     let wire: Wire = page.read()?;
@@ -134,7 +134,7 @@ pub(super) fn parse(text: &str, path: &Path) -> Result<Described<PythonCode>, Ke
 
 /// The text of the header, with an empty line for every line of the file that is not in it, so
 /// that errors name the lines of the file.
-fn header(text: &str, path: &Path) -> Result<String, KernelFileError> {
+fn header(text: &str, path: &Path) -> Result<String, FileError> {
     const END: &str = "# ///";
     let (mut kept, mut is_inside, mut blocks) = (String::new(), false, 0);
     for line in text.lines() {
@@ -151,8 +151,8 @@ fn header(text: &str, path: &Path) -> Result<String, KernelFileError> {
     }
     match (is_inside, blocks) {
         (false, 0 | 1) => Ok(kept),
-        (true, _) => Err(KernelFileError::whole(path, format!("its header has no end `{END}`"))),
-        (false, _) => Err(KernelFileError::whole(path, "it has more than one header")),
+        (true, _) => Err(FileError::whole(path, format!("its header has no end `{END}`"))),
+        (false, _) => Err(FileError::whole(path, "it has more than one header")),
     }
 }
 

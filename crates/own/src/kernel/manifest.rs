@@ -1,9 +1,9 @@
 //! `kernels/NAME.toml`: a function of a shared library, with its signature.
 
-use super::page::{KernelFileError, Page};
 use super::promises::Promises;
 use super::signature::{Prototype, Takes};
 use crate::Expression;
+use crate::page::{FileError, Page};
 use proofmark_schema::DType;
 use serde::Deserialize;
 use std::path::{Path, PathBuf};
@@ -119,7 +119,7 @@ enum WireThreads {
 }
 
 /// Reads the text of a file.
-pub(super) fn parse(text: &str, path: &Path) -> Result<Described<LibraryCode>, KernelFileError> {
+pub(super) fn parse(text: &str, path: &Path) -> Result<Described<LibraryCode>, FileError> {
     let page = Page { text, path };
     let wire: Wire = page.read()?;
     let folder = path.parent().unwrap_or(Path::new(""));
@@ -174,7 +174,7 @@ fn functions(
     wire: &Spanned<OneOrMore>,
     symbol: Option<&Spanned<String>>,
     key: &str,
-) -> Result<Vec<Function>, KernelFileError> {
+) -> Result<Vec<Function>, FileError> {
     let texts: Vec<&String> = match wire.get_ref() {
         OneOrMore::One(text) => vec![text],
         OneOrMore::More(texts) => texts.iter().collect(),
@@ -203,7 +203,7 @@ fn functions(
 }
 
 /// What packs weights, if the file has it.
-fn setup(page: &Page<'_>, wire: &Wire) -> Result<Option<Setup>, KernelFileError> {
+fn setup(page: &Page<'_>, wire: &Wire) -> Result<Option<Setup>, FileError> {
     let (call, packed_bytes) = match (&wire.setup_call, &wire.packed_bytes) {
         (Some(call), Some(packed_bytes)) => (call, packed_bytes),
         (Some(call), None) => {
@@ -233,7 +233,7 @@ fn setup(page: &Page<'_>, wire: &Wire) -> Result<Option<Setup>, KernelFileError>
     Ok(Some(Setup { calls, packed_bytes: bytes }))
 }
 
-fn formula(page: &Page<'_>, text: &Spanned<String>) -> Result<Expression, KernelFileError> {
+fn formula(page: &Page<'_>, text: &Spanned<String>) -> Result<Expression, FileError> {
     text.get_ref().parse::<Expression>().map_err(|error| page.bad(text.span(), error.to_string()))
 }
 
@@ -249,7 +249,7 @@ fn threads(
     page: &Page<'_>,
     wire: Option<&Spanned<WireThreads>>,
     calls: &[Function],
-) -> Result<Threads, KernelFileError> {
+) -> Result<Threads, FileError> {
     let has = |name: &str| {
         calls.iter().all(|call| call.prototype.parameters.iter().any(|it| it.name == name))
     };
@@ -272,7 +272,7 @@ fn threads(
     }
 }
 
-fn build(page: &Page<'_>, wire: &Wire, folder: &Path) -> Result<Option<Build>, KernelFileError> {
+fn build(page: &Page<'_>, wire: &Wire, folder: &Path) -> Result<Option<Build>, FileError> {
     let Some(command) = &wire.build else { return Ok(None) };
     if command.get_ref().is_empty() {
         return Err(page.bad(command.span(), "the command is empty: write [\"cc\", …]"));

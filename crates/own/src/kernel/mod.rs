@@ -9,7 +9,6 @@ mod foreign;
 mod header;
 mod make;
 mod manifest;
-mod page;
 mod promises;
 mod python;
 mod signature;
@@ -17,14 +16,14 @@ mod signature;
 pub use header::{PythonCode, Tensors};
 pub use make::BuildError;
 pub use manifest::{Build, Function, LibraryCode, Setup, Threads};
-pub use page::KernelFileError;
 pub use promises::Promises;
 pub use signature::{BadPrototype, Parameter, Pointee, Prototype, Scalar, Takes, Value};
 
+use crate::FileError;
 use arguments::{Scene, Source};
 use manifest::Described;
 use proofmark_contract::{ExplicitCase, Operand, Signature, Unsupported};
-use proofmark_peers::{CallMemory, Found, Needs, NotLoaded, Peered, Ready};
+use proofmark_peers::{Found, Needs, NotLoaded, Peered, Ready};
 use proofmark_schema::{DType, ErrorContract, Receipt, is_name};
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -74,8 +73,8 @@ impl KernelFile {
     ///
     /// # Errors
     /// If it cannot be read, or is not of the form; with the line and the nearest key.
-    pub fn read(path: &Path) -> Result<KernelFile, KernelFileError> {
-        let whole = |reason: String| KernelFileError::whole(path, reason);
+    pub fn read(path: &Path) -> Result<KernelFile, FileError> {
+        let whole = |reason: String| FileError::whole(path, reason);
         let absolute = std::path::absolute(path).map_err(|error| whole(error.to_string()))?;
         let text = fs::read_to_string(path).map_err(|error| whole(error.to_string()))?;
         KernelFile::parse(&text, &absolute)
@@ -85,8 +84,8 @@ impl KernelFile {
     ///
     /// # Errors
     /// If it is not of the form; with the line and the nearest key.
-    pub fn parse(text: &str, path: &Path) -> Result<KernelFile, KernelFileError> {
-        let whole = |reason: String| KernelFileError::whole(path, reason);
+    pub fn parse(text: &str, path: &Path) -> Result<KernelFile, FileError> {
+        let whole = |reason: String| FileError::whole(path, reason);
         let name = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
         if !is_name(&name) {
             return Err(whole(format!("`{name}` is no name: write letters, digits and `._+-`")));
@@ -107,7 +106,7 @@ impl KernelFile {
     ///
     /// # Errors
     /// The first file that cannot be read, or a name that two files have.
-    pub fn all_in(folder: &Path) -> Result<Vec<KernelFile>, KernelFileError> {
+    pub fn all_in(folder: &Path) -> Result<Vec<KernelFile>, FileError> {
         let is_kernel = |path: &PathBuf| {
             let name = path.file_name().unwrap_or_default().to_string_lossy();
             name.ends_with(".toml") || name.ends_with(".py") && !name.starts_with('_')
@@ -118,7 +117,7 @@ impl KernelFile {
         for two in paths.windows(2) {
             if two[0].file_stem() == two[1].file_stem() {
                 let reason = format!("{} has the same name: rename one", two[0].display());
-                return Err(KernelFileError::whole(&two[1], reason));
+                return Err(FileError::whole(&two[1], reason));
             }
         }
         paths.iter().map(|path| KernelFile::read(path)).collect()
@@ -263,13 +262,13 @@ pub fn load(
     (case, signature): (&ExplicitCase, &Signature),
     threads: usize,
 ) -> Result<Peered, NotLoaded> {
-    let (ready, memory) = ready(kernel, python, (case, signature), threads)?;
+    let ready = ready(kernel, python, (case, signature), threads)?;
     let leak = |text: &str| -> &'static str { Box::leak(text.to_owned().into_boxed_str()) };
     let named = (leak(&kernel.name), leak(&kernel.summary));
-    Ok(Peered::new(named, kernel.contract(case), ready, memory))
+    Ok(Peered::new(named, kernel.contract(case), ready))
 }
 
-/// The same before it is a kernel: what is called, and the memory that calls need.
+/// The same before it is a kernel.
 ///
 /// # Errors
 /// As for [`load`].
@@ -278,7 +277,7 @@ pub(crate) fn ready(
     python: Option<&Found>,
     (case, signature): (&ExplicitCase, &Signature),
     threads: usize,
-) -> Result<(Ready, CallMemory), NotLoaded> {
+) -> Result<Ready, NotLoaded> {
     let unsupported = |reason: Unsupported| NotLoaded::Unsupported(reason.to_string());
     kernel.supports(case, signature).map_err(unsupported)?;
     match &kernel.code {

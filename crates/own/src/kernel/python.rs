@@ -2,7 +2,7 @@
 
 use super::header::{PythonCode, Tensors};
 use proofmark_contract::{ExplicitCase, Signature, Unsupported};
-use proofmark_peers::{CallMemory, Found, NotLoaded, Ready, Script};
+use proofmark_peers::{Found, NotLoaded, Ready, Script};
 use proofmark_schema::DType;
 use serde_json::json;
 
@@ -32,7 +32,7 @@ pub(super) fn load(
     (case, signature): (&ExplicitCase, &Signature),
     threads: usize,
     version: Option<&str>,
-) -> Result<(Ready, CallMemory), NotLoaded> {
+) -> Result<Ready, NotLoaded> {
     let found = python.ok_or_else(|| {
         let words = "it needs an interpreter: name one that has a shared library and its packages";
         NotLoaded::Broken(words.to_owned())
@@ -50,9 +50,9 @@ pub(super) fn load(
     };
     script.start(found).map_err(NotLoaded::Broken)?;
     let loaded = script.load(found, case, signature, threads);
-    let (mut ready, memory) = loaded.map_err(NotLoaded::Unsupported)?;
+    let mut ready = loaded.map_err(NotLoaded::Unsupported)?;
     if let Some(version) = version {
         ready.receipt.version = version.to_owned();
     }
-    Ok((ready, memory))
+    Ok(ready)
 }

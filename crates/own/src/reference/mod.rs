@@ -183,7 +183,7 @@ impl Reference {
 }
 
 /// What to do where there is no interpreter with PyTorch.
-const INSTALL: &str = "it needs Python with PyTorch: run `proofmark peers add pytorch`, or set \
+pub(crate) const INSTALL: &str = "it needs Python with PyTorch: run `proofmark peers add pytorch`, or set \
                        PROOFMARK_PYTHON to an interpreter that has it";
 
 /// What is known of a reference from a trial run.

@@ -6,7 +6,7 @@ mod ops;
 
 use crate::peer::{FLUSHED, PLAIN, names};
 use crate::rows::is_settled;
-use crate::{Found, Peer, Ready, Source};
+use crate::{CallMemory, Found, Peer, Ready, Source};
 use graph::Graph;
 use library::Library;
 use proofmark_contract::{Call, ExplicitCase, KernelError, Signature, Unsupported};
@@ -79,6 +79,7 @@ impl Peer for Ggml {
         let nothing = Graph::of_nothing(&library).map_err(|error| error.to_string())?;
         let graphs = RefCell::new(Graphs { case: case.clone(), made: Vec::new(), last: 0 });
         Ok(Ready {
+            memory: CallMemory::default(),
             receipt,
             set_threads: Some(Box::new(move |threads| {
                 // The same call has succeeded for another number.

@@ -6,7 +6,7 @@ mod recipe;
 
 use crate::peer::{FLUSHED, PLAIN, names};
 use crate::rows::{Dense, is_settled, operands};
-use crate::{Found, Needs, Peer, Ready, Source};
+use crate::{CallMemory, Found, Needs, Peer, Ready, Source};
 use library::Library;
 use primitive::Primitive;
 use proofmark_contract::{Call, ExplicitCase, KernelError, Operand, Role, Signature, Unsupported};
@@ -141,6 +141,7 @@ impl Peer for OneDnn {
         let (told, called) = (Rc::clone(&ready), ready);
         let empty = nothing(library)?;
         Ok(Ready {
+            memory: CallMemory::default(),
             receipt: Receipt {
                 version: library.version.clone(),
                 build: library.build.clone(),

@@ -7,7 +7,7 @@ mod session;
 
 use crate::peer::{FLUSHED, PLAIN, names};
 use crate::rows::{Dense, is_of_nothing};
-use crate::{Found, Peer, Ready, Source};
+use crate::{CallMemory, Found, Peer, Ready, Source};
 use model::{Graph, Model};
 use ops::OPS;
 use proofmark_contract::{Call, ExplicitCase, KernelError, Operand, Role, Signature, Unsupported};
@@ -74,6 +74,7 @@ impl Peer for OnnxRuntime {
         let (told, called) = (Rc::clone(&state), state);
         let nothing = RefCell::new(runtime.session(&nothing()?, 1)?);
         Ok(Ready {
+            memory: CallMemory::default(),
             receipt: Receipt {
                 version: runtime.version.clone(),
                 build: runtime.build.clone(),

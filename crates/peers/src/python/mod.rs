@@ -114,7 +114,7 @@ impl Peer for Framework {
         signature: &Signature,
         threads: usize,
     ) -> Result<Ready, String> {
-        self.script(found).load(found, case, signature, threads).map(|(ready, _)| ready)
+        self.script(found).load(found, case, signature, threads)
     }
 }
 
@@ -154,7 +154,7 @@ impl Script {
         case: &ExplicitCase,
         signature: &Signature,
         threads: usize,
-    ) -> Result<(Ready, CallMemory), String> {
+    ) -> Result<Ready, String> {
         let bridge = self.begin(found)?;
         let mut told = words(case);
         told["threads"] = json!(threads);
@@ -176,9 +176,8 @@ impl Script {
             bytes: PACKED_IN_PYTHON,
             pack: Box::new(move |call, _| packer.prepare(call).map_err(KernelError::Refused)),
         });
-        let memory = CallMemory { workspace_bytes: None, packing };
         let empty = bridge.get(c"empty")?;
-        let ready = Ready {
+        Ok(Ready {
             receipt: Receipt {
                 version: said.version,
                 build: said.build,
@@ -197,8 +196,8 @@ impl Script {
             })),
             // It was called once when it was made, so it does not fail.
             empty: Some(Box::new(move || drop(empty.call()))),
-        };
-        Ok((ready, memory))
+            memory: CallMemory { workspace_bytes: None, packing },
+        })
     }
 
     /// Starts the interpreter and runs the script, once in a process.

@@ -1,4 +1,4 @@
-//! The text of a kernel's file, and errors with the line that they are about.
+//! The text of a file that the user wrote, and errors with the line that they are about.
 
 use proofmark_schema::DType;
 use std::ops::Range;
@@ -6,10 +6,10 @@ use std::path::{Path, PathBuf};
 use strsim::levenshtein;
 use toml::Spanned;
 
-/// Why a kernel's file cannot be used.
+/// Why a file that the user wrote cannot be used.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{}{}: {reason}{}", path.display(), at_line(*line), meant(nearest.as_deref()))]
-pub struct KernelFileError {
+pub struct FileError {
     /// The file.
     pub path: PathBuf,
     /// The line, from 1; 0 is the whole file.
@@ -20,11 +20,11 @@ pub struct KernelFileError {
     pub nearest: Option<String>,
 }
 
-impl KernelFileError {
+impl FileError {
     /// An error about a whole file.
-    pub(super) fn whole(path: &Path, reason: impl Into<String>) -> KernelFileError {
+    pub(crate) fn whole(path: &Path, reason: impl Into<String>) -> FileError {
         let path = path.to_owned();
-        KernelFileError { path, line: 0, reason: reason.into(), nearest: None }
+        FileError { path, line: 0, reason: reason.into(), nearest: None }
     }
 }
 
@@ -37,34 +37,34 @@ fn meant(nearest: Option<&str>) -> String {
 }
 
 /// The known word nearest to what was written, if one is near enough to be meant.
-pub(super) fn nearest<'a>(written: &str, known: &[&'a str]) -> Option<&'a str> {
+pub(crate) fn nearest<'a>(written: &str, known: &[&'a str]) -> Option<&'a str> {
     let all = known.iter().map(|word| (levenshtein(written, word), *word));
     let (distance, word) = all.min_by_key(|pair| pair.0)?;
     (distance <= 1 + word.len().max(written.len()) / 4).then_some(word)
 }
 
 /// A text with the path that it came from.
-pub(super) struct Page<'a> {
-    pub(super) text: &'a str,
-    pub(super) path: &'a Path,
+pub(crate) struct Page<'a> {
+    pub(crate) text: &'a str,
+    pub(crate) path: &'a Path,
 }
 
 impl Page<'_> {
     /// Reads the text as TOML.
-    pub(super) fn read<T: serde::de::DeserializeOwned>(&self) -> Result<T, KernelFileError> {
+    pub(crate) fn read<T: serde::de::DeserializeOwned>(&self) -> Result<T, FileError> {
         toml::from_str(self.text).map_err(|error| self.unreadable(&error))
     }
 
     /// An error about a place in the text.
-    pub(super) fn bad(&self, span: Range<usize>, reason: impl Into<String>) -> KernelFileError {
+    pub(crate) fn bad(&self, span: Range<usize>, reason: impl Into<String>) -> FileError {
         self.error(self.line(span.start), reason.into(), None)
     }
 
     /// The element types of a list.
-    pub(super) fn dtypes(
+    pub(crate) fn dtypes(
         &self,
         names: Option<&[Spanned<String>]>,
-    ) -> Result<Option<Vec<DType>>, KernelFileError> {
+    ) -> Result<Option<Vec<DType>>, FileError> {
         let dtype = |name: &Spanned<String>| {
             let parsed = name.get_ref().parse::<DType>();
             parsed.map_err(|unknown| self.bad(name.span(), unknown.to_string()))
@@ -76,13 +76,13 @@ impl Page<'_> {
         1 + self.text[..at.min(self.text.len())].matches('\n').count()
     }
 
-    fn error(&self, line: usize, reason: String, nearest: Option<&str>) -> KernelFileError {
+    fn error(&self, line: usize, reason: String, nearest: Option<&str>) -> FileError {
         let (path, nearest) = (self.path.to_owned(), nearest.map(str::to_owned));
-        KernelFileError { path, line, reason, nearest }
+        FileError { path, line, reason, nearest }
     }
 
     /// What TOML or its types refuse; of an unknown key the nearest known one.
-    fn unreadable(&self, error: &toml::de::Error) -> KernelFileError {
+    fn unreadable(&self, error: &toml::de::Error) -> FileError {
         let said = error.message();
         let line = error.span().map_or(0, |span| self.line(span.start));
         // "unknown field `libary`, expected one of `library`, `call`": each between backticks.
