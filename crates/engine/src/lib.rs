@@ -54,7 +54,9 @@ pub use verbs::prove::{Proved, prove, reproduce};
 pub use verbs::replay::{Replayed, Verified, replay, verify};
 pub use verbs::sandbox::{sandbox_costs, selftest_sandbox, start_cost};
 pub use verbs::scale::{ScaleRequest, Scaled, scale, scale_of_run};
-pub use verbs::selftest::{GateSelfTest, OpSelfTest, OtherGateCount, selftest_gate};
+pub use verbs::selftest::{
+    GateRequest, GateSelfTest, OpSelfTest, OtherGateCount, References, selftest_gate,
+};
 pub use verbs::timing::{
     PLANTED, TimingRequest, TimingVerdict, loop_overheads, selftest_timing, timing_verdict,
 };

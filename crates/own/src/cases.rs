@@ -21,26 +21,29 @@ const DRAWN: u64 = 20_000;
 /// Elements of all operands of a made case at the most, because the reference runs many times.
 const ELEMENTS: usize = 8_000;
 
-/// The stated cases, the made ones, and one for each other value of an attribute.
+/// Cases that are tried with each value of an attribute that is not its default: sizes decide
+/// whether the value changes anything, such as a mask that hides nothing of a single row.
+const WITH_VALUE: usize = 4;
+
+/// The stated cases, the made ones, and a few for each other value of an attribute.
 pub(crate) fn made(op: &OwnOp, dtype: DType) -> Vec<Case> {
     let stated = op.manifest().proof.cases.iter().filter_map(|text| stated(op, text, dtype).ok());
     let mut cases: Vec<Case> = stated.collect();
-    let mut from_sizes = drawn(op, dtype);
-    let largest = from_sizes.last().cloned().unwrap_or_else(|| op.default_case(dtype));
-    cases.append(&mut from_sizes);
-    for attribute in op.attributes() {
-        let listed = op.manifest().attributes.0.iter().find(|(name, _)| name == attribute.name);
-        for value in values(attribute.kind, listed.map(|(_, text)| text)) {
-            // The sizes of some other case may suit this value better.
-            let with = |case: &Case| case.clone().attr(attribute.name, value.clone());
-            let candidates = [&largest].into_iter().chain(&cases).map(with);
-            let fitting = candidates.into_iter().find(|case| check_case(op, case).is_ok());
-            cases.extend(fitting);
-        }
-    }
+    cases.append(&mut drawn(op, dtype));
     if cases.is_empty() {
         cases.push(op.default_case(dtype));
     }
+    let mut with_values = Vec::new();
+    for attribute in op.attributes() {
+        let listed = op.manifest().attributes.0.iter().find(|(name, _)| name == attribute.name);
+        for value in values(attribute.kind, listed.map(|(_, text)| text)) {
+            // The last cases are the largest.
+            let with = |case: &Case| case.clone().attr(attribute.name, value.clone());
+            let fitting = cases.iter().rev().map(with).filter(|case| check_case(op, case).is_ok());
+            with_values.extend(fitting.take(WITH_VALUE));
+        }
+    }
+    cases.append(&mut with_values);
     let mut distinct: Vec<Case> = Vec::new();
     for case in cases {
         if !distinct.contains(&case) {

@@ -10,7 +10,7 @@ use proofmark_contract::{
     Portfolio, Role, Signature, Specials, Truth, Values, Want,
 };
 use proofmark_schema::{AttrValue, Case, DType, Work, is_name};
-use proofmark_tensor::mix;
+use proofmark_tensor::{Fill, mix};
 use std::path::{Path, PathBuf};
 
 /// An op that a folder defines.
@@ -120,13 +120,16 @@ impl OwnOp {
         if !self.manifest.operands.0.iter().any(is_output) {
             return Err("no operand has `role = \"output\"`".to_owned());
         }
-        let all = self.manifest.axes.0.iter().map(|(name, _)| name);
-        let all = all.chain(self.manifest.attributes.0.iter().map(|(name, _)| name));
-        let mut names: Vec<&String> =
-            all.chain(self.manifest.operands.0.iter().map(|(name, _)| name)).collect();
-        names.sort_unstable();
-        if let Some(pair) = names.windows(2).find(|pair| pair[0] == pair[1]) {
-            return Err(format!("`{}` names two things: axes, attributes and operands", pair[0]));
+        let axes = self.manifest.axes.0.iter().map(|(name, _)| name);
+        let operands = self.manifest.operands.0.iter().map(|(name, _)| name);
+        let others: Vec<&String> = axes.chain(operands).collect();
+        // An axis and an operand may have one name, as in `a[m,k] b[k,n]` with batches `b`: where a
+        // parameter has it, the operand is meant.
+        let attributes = self.manifest.attributes.0.iter().map(|(name, _)| name);
+        if let Some(name) = attributes.into_iter().find(|name| others.contains(name)) {
+            return Err(format!(
+                "`{name}` is an attribute, and an axis or operand too: rename one"
+            ));
         }
         let case = self.default_case(dtype);
         let signature = proofmark_contract::check_case(self, &case);
@@ -185,9 +188,7 @@ impl OwnOp {
         Ok(match &text.fill {
             Some(fill) => operand.only(fill.0.clone()),
             // `structure` makes indices of the bits.
-            None if text.below.is_some() => {
-                operand.only(proofmark_tensor::Fill::RandomBits { bits: 7 })
-            }
+            None if text.below.is_some() => operand.only(Fill::RandomBits { bits: 7 }),
             None => operand,
         })
     }
@@ -353,6 +354,8 @@ impl Op for OwnOp {
     fn portfolio(&self, _case: &Case, signature: &Signature) -> Portfolio {
         let mut portfolio = Portfolio::standard(signature);
         let uniform = |fill: &crate::manifest::FillText| Filling::uniform(signature, &fill.0);
+        // A running maximum that starts at 0 is wrong only where all of its numbers are far below.
+        portfolio.structured.push(Filling::uniform(signature, &Fill::Offset { mean: -100.0 }));
         portfolio.exact.extend(self.manifest.proof.exact.iter().map(uniform));
         portfolio.structured.extend(self.manifest.proof.fills.iter().map(uniform));
         portfolio

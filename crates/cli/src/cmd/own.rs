@@ -61,8 +61,12 @@ pub(crate) fn load() {
     if folders.is_empty() {
         return;
     }
-    let stated = env("PROOFMARK_PYTHON").map(PathBuf::from);
-    read(&folders, Interpreter::of(stated, &libraries()));
+    read(&folders, interpreter());
+}
+
+/// The interpreter of own ops.
+pub(super) fn interpreter() -> Interpreter {
+    Interpreter::of(env("PROOFMARK_PYTHON").map(PathBuf::from), &libraries())
 }
 
 fn read(folders: &[PathBuf], interpreter: Interpreter) {

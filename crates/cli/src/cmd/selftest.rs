@@ -1,17 +1,18 @@
 //! `proofmark selftest`: the tool proves itself on this machine.
 
 use super::quantities::seconds;
-use super::{Shown, arena, cap, drawn_seed};
+use super::{Shown, arena, cap, drawn_seed, own, shelf};
 use crate::exit;
 use crate::output::{Failure, print_document};
 use crate::progress::Progress;
 use clap::{Args, Subcommand};
 use proofmark_engine::{
-    OpSelfTest, OtherGateCount, PLANTED, TimingRequest, TimingVerdict, loop_overheads,
-    other_gate_names, sandbox_costs, selftest_gate, selftest_sandbox, selftest_timing, start_cost,
-    timing_verdict,
+    GateRequest, OpSelfTest, OtherGateCount, PLANTED, References, TimingRequest, TimingVerdict,
+    loop_overheads, other_gate_names, sandbox_costs, selftest_gate, selftest_sandbox,
+    selftest_timing, start_cost, timing_verdict,
 };
 use proofmark_report::reports::{self, SelftestRow};
+use std::path::PathBuf;
 
 /// Arguments of `selftest`.
 #[derive(Args)]
@@ -52,6 +53,12 @@ struct Gate {
     /// How many seeds each is tried with
     #[arg(long, default_value_t = 3, value_parser = clap::value_parser!(u64).range(1..=1000))]
     seeds: u64,
+    /// Try the installed peers as right kernels too
+    #[arg(long)]
+    peers: bool,
+    /// Judge by references in place of the ops' own oracles: a folder with an own op for each
+    #[arg(long, value_name = "FOLDER")]
+    reference: Option<PathBuf>,
     #[command(flatten)]
     shown: Shown,
 }
@@ -143,7 +150,16 @@ impl Timing {
 impl Gate {
     fn run(&self) -> Result<u8, Failure> {
         let progress = Progress::new(self.shown.quiet);
-        let test = selftest_gate(&arena(None)?, &self.ops, self.seeds, cap()?, &progress)?;
+        let references = self.reference.clone();
+        let request = GateRequest {
+            ops: self.ops.clone(),
+            seeds: self.seeds,
+            cap: cap()?,
+            peers: self.peers.then(shelf),
+            references: references
+                .map(|folder| References { folder, interpreter: own::interpreter() }),
+        };
+        let test = selftest_gate(&arena(None)?, &request, &progress)?;
         progress.finish();
         let rows: Vec<SelftestRow> = test.ops.iter().map(row).collect();
         print_document(self.shown.format, &reports::selftest(&rows))?;

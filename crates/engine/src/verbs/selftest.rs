@@ -5,9 +5,12 @@ use crate::ops::own_op;
 use crate::plan::proof_rules;
 use crate::{EngineError, Event, Listener, Roster, find_op};
 use proofmark_arena::Arena;
-use proofmark_contract::Entry;
+use proofmark_contract::{Definition, Entry};
 use proofmark_gate::{CorrectResult, Depth, MutantResult, OTHER_GATES, try_correct, try_mutant};
+use proofmark_own::Interpreter;
+use proofmark_peers::{PeerShelf, Status};
 use proofmark_schema::{ContenderId, DType, Isa, Outcome};
+use std::path::PathBuf;
 
 /// What another gate made of the same outputs.
 #[derive(Clone, Copy, Debug, Default)]
@@ -69,33 +72,85 @@ enum Done {
     Correct(&'static str, Option<CorrectResult>),
 }
 
-/// Runs every mutant and every right kernel of the ops through the gate, with `seeds` seeds.
+/// What the gate is tried on.
+pub struct GateRequest {
+    /// The ops; all of them if it is empty.
+    pub ops: Vec<String>,
+    /// Number of seeds.
+    pub seeds: u64,
+    /// The widest path of kernels.
+    pub cap: Isa,
+    /// Peers are tried as right kernels too, if a shelf is given.
+    pub peers: Option<PeerShelf>,
+    /// References by which kernels are judged in place of the ops' own oracles.
+    pub references: Option<References>,
+}
+
+/// Folders of own ops that have the names of built-in ones.
+pub struct References {
+    /// The folder with one folder for each op.
+    pub folder: PathBuf,
+    /// The interpreter that they run in.
+    pub interpreter: Interpreter,
+}
+
+impl References {
+    /// The op of a folder with the kernels and the wrong kernels of the built-in op of its name.
+    fn entries(&self, ops: &[String]) -> Result<Vec<&'static Entry>, EngineError> {
+        let mut entries = Vec::new();
+        for folder in proofmark_own::folders_at(&self.folder) {
+            let op = proofmark_own::load(&folder, self.interpreter.python())?;
+            if ops.is_empty() || ops.iter().any(|name| name == Definition::name(op)) {
+                let entry = find_op(Definition::name(op))?;
+                entries.push(proofmark_own::entry_for(op, entry));
+            }
+        }
+        match ops.iter().find(|name| !entries.iter().any(|it| it.op.name() == name.as_str())) {
+            Some(op) => {
+                Err(EngineError::NoReference { op: op.clone(), folder: self.folder.clone() })
+            }
+            None => Ok(entries),
+        }
+    }
+}
+
+impl GateRequest {
+    fn entries(&self, listener: &dyn Listener) -> Result<Vec<&'static Entry>, EngineError> {
+        match &self.references {
+            Some(references) => references.entries(&self.ops),
+            None if self.ops.is_empty() => {
+                crate::ops().iter().map(|entry| with_mutants(entry, listener)).collect()
+            }
+            None => self.ops.iter().map(|name| with_mutants(find_op(name)?, listener)).collect(),
+        }
+    }
+}
+
+/// Runs every mutant and every right kernel of the ops through the gate.
 ///
 /// # Errors
-/// If an op does not exist, or the reference of an own op cannot run.
+/// If an op or its reference does not exist, or the reference of an own op cannot run.
 pub fn selftest_gate(
     arena: &Arena,
-    ops: &[String],
-    seeds: u64,
-    cap: Isa,
+    request: &GateRequest,
     listener: &dyn Listener,
 ) -> Result<GateSelfTest, EngineError> {
-    let entries: Vec<&'static Entry> = if ops.is_empty() {
-        crate::ops().to_vec()
-    } else {
-        ops.iter().map(|name| find_op(name)).collect::<Result<_, _>>()?
-    };
-    let entries: Vec<&'static Entry> =
-        entries.into_iter().map(with_mutants).collect::<Result<_, _>>()?;
-    let roster = Roster::new("native/*@*", cap);
+    let entries = request.entries(listener)?;
+    let mut roster = Roster::new("native/*@* peer/*", request.cap);
+    if let Some(shelf) = &request.peers {
+        roster = roster.with_peers(shelf);
+    }
     let mut jobs = Vec::new();
     for &entry in &entries {
-        for seed in 1..=seeds {
+        for seed in 1..=request.seeds {
             for &dtype in entry.op.dtypes() {
                 let mutants = entry.mutants.iter().map(|mutant| mutant.name);
                 jobs.extend(mutants.map(|name| Job::Mutant(entry, name, dtype, seed)));
                 let kernels = roster.kernels(entry).into_iter();
                 jobs.extend(kernels.map(|(who, _, _)| Job::Correct(entry, who, dtype, seed)));
+                let is_ready = |status: &Status| matches!(status, Status::Ready(_));
+                let peers = roster.peers(entry).into_iter().filter(|(_, _, it)| is_ready(it));
+                jobs.extend(peers.map(|(who, _, _)| Job::Correct(entry, who, dtype, seed)));
                 let eager = own_op(entry.op.name()).map(|_| proofmark_own::reference_id());
                 jobs.extend(eager.map(|who| Job::Correct(entry, who, dtype, seed)));
             }
@@ -106,10 +161,17 @@ pub fn selftest_gate(
 }
 
 /// The op with its wrong kernels. Those of an own op are made from its reference now.
-fn with_mutants(entry: &'static Entry) -> Result<&'static Entry, EngineError> {
+fn with_mutants(
+    entry: &'static Entry,
+    listener: &dyn Listener,
+) -> Result<&'static Entry, EngineError> {
     let Some(op) = own_op(entry.op.name()) else { return Ok(entry) };
-    proofmark_own::entry_with_mutants(op)
-        .map_err(|reason| EngineError::NoTruth { op: entry.op.name().to_owned(), reason })
+    let (entry, warnings) = proofmark_own::entry_with_mutants(op)
+        .map_err(|reason| EngineError::NoTruth { op: entry.op.name().to_owned(), reason })?;
+    for warning in warnings {
+        listener.hear(&Event::Note(format!("{}: {warning}", entry.op.name())));
+    }
+    Ok(entry)
 }
 
 fn run_job(arena: &Arena, job: &Job, listener: &dyn Listener) -> Done {

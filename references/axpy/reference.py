@@ -1,0 +1,2 @@
+def axpy(x, y, alpha):
+    return alpha * x + y

@@ -1,0 +1,5 @@
+import torch
+
+
+def exp(x):
+    return torch.exp(x)

@@ -1,0 +1,5 @@
+import torch
+
+
+def swiglu(gate, up):
+    return torch.nn.functional.silu(gate) * up

@@ -1,0 +1,2 @@
+def transpose(x):
+    return x.transpose(-1, -2)
