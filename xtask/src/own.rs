@@ -21,13 +21,15 @@ pub(crate) fn run(root: &Path) -> Result<(), Failure> {
 /// The unit tests of the modules that run beside a reference, in the interpreter of the peer.
 fn modules(root: &Path, peers: &Path) -> Result<(), Failure> {
     let place = fresh(&root.join("target/own-reference"))?;
-    let source = root.join("crates/own/src/reference");
-    let files = fs::read_dir(&source).map_err(|error| error.to_string())?.flatten();
-    for file in files.map(|file| file.path()) {
-        if file.extension().is_some_and(|extension| extension == "py") {
-            let name = file.file_name().unwrap_or_default().to_string_lossy();
-            fs::copy(&file, place.join(format!("proofmark_{name}")))
-                .map_err(|error| error.to_string())?;
+    for source in ["reference", "format"] {
+        let source = root.join("crates/own/src").join(source);
+        let files = fs::read_dir(&source).map_err(|error| error.to_string())?.flatten();
+        for file in files.map(|file| file.path()) {
+            if file.extension().is_some_and(|extension| extension == "py") {
+                let name = file.file_name().unwrap_or_default().to_string_lossy();
+                fs::copy(&file, place.join(format!("proofmark_{name}")))
+                    .map_err(|error| error.to_string())?;
+            }
         }
     }
     let mut tests = Command::new(peers.join("pytorch/venv/bin/python"));
@@ -60,7 +62,65 @@ fn walk(root: &Path, program: &Path, peers: &Path) -> Result<(), Failure> {
     for (name, text) in [("wrong.c", wrong), ("wrong.toml", described)] {
         fs::write(kernels.join(name), text).map_err(|error| error.to_string())?;
     }
-    run("prove row_norm --with own/wrong", 3)
+    run("prove row_norm --with own/wrong", 3)?;
+    formats(root, &run)?;
+    // Its result is 0 whatever the inputs are: nothing can be proven, and nothing is refused.
+    let mut blind = Command::new(program);
+    blind.args(["prove", "nothing_8", "--with", "own/reference", "--format", "csv"]);
+    blind.current_dir(&place).env("PROOFMARK_PEERS", peers);
+    let told = blind.output().map_err(|error| error.to_string())?;
+    let told = String::from_utf8_lossy(&told.stdout);
+    if !told.contains("UNSUPPORTED") || told.contains("PROVEN") {
+        return Err(format!("a problem that cannot tell is not UNSUPPORTED: {told}"));
+    }
+    traces(root, peers, &place.join("traces.jsonl"))
+}
+
+/// A problem of each format: the reference and a right answer are proven, a wrong one is refused.
+fn formats(root: &Path, run: &dyn Fn(&str, i32) -> Result<(), Failure>) -> Result<(), Failure> {
+    let place = root.join("crates/own/tests/formats");
+    let place = place.display();
+    let made = |line: String| run(&line, 0);
+    made(format!(
+        "new op --from {place}/kernelbench/7_Scaled_Rows.py --bytes 65536 --answer \
+         {place}/kernelbench/right.py --answer {place}/kernelbench/wrong.py"
+    ))?;
+    made(format!("new op --from {place}/kernelbench/8_Nothing.py"))?;
+    made(format!(
+        "new op --from {place}/flashinfer/definition.json --workloads \
+         {place}/flashinfer/workloads.jsonl --answer {place}/flashinfer/right.json --answer \
+         {place}/flashinfer/wrong.json"
+    ))?;
+    made(format!(
+        "new op --from {place}/gpu_mode/row_sums --answer {place}/gpu_mode/right.py --answer \
+         {place}/gpu_mode/wrong.py"
+    ))?;
+    let right = [("scaled_rows_7", "right"), ("scaled_gather", "right_v1"), ("row_sums", "right")];
+    for (op, kernel) in right {
+        run(&format!("prove {op} --with own/reference"), 0)?;
+        run(&format!("prove {op} --with own/{kernel}"), 0)?;
+        run(&format!("prove {op} --with own/{}", kernel.replace("right", "wrong")), 3)?;
+    }
+    run("bench scaled_gather --quick", 3)?;
+    run("export latest --to flashinfer-trace --out traces.jsonl", 0)
+}
+
+/// The traces are what flashinfer-bench itself reads, and have no field that it does not know.
+fn traces(root: &Path, peers: &Path, file: &Path) -> Result<(), Failure> {
+    let place = fresh(&root.join("target/own-flashinfer"))?;
+    let python = peers.join("pytorch/venv/bin/python");
+    let mut venv = Command::new(&python);
+    venv.args(["-m", "venv"]).arg(&place);
+    expect(&mut venv, 0)?;
+    // Its other dependencies are for GPUs; the models of its data need pydantic alone.
+    for packages in [["--no-deps", "flashinfer-bench==0.1.2"], ["--quiet", "pydantic"]] {
+        let mut install = Command::new(place.join("bin/python"));
+        install.args(["-m", "pip", "install", "--quiet"]).args(packages);
+        expect(&mut install, 0)?;
+    }
+    let mut check = Command::new(place.join("bin/python"));
+    check.arg(root.join("crates/own/tests/formats/flashinfer/validate.py")).arg(file);
+    expect(&mut check, 0)
 }
 
 /// An empty folder.

@@ -67,6 +67,7 @@ pub(crate) fn timed(contender: &str, arm: u32, wall_ns: f64) -> Record {
             transcendentals: 0,
         },
         shape: ShapeRoles::default(),
+        imported: None,
         uses: Vec::new(),
         judged: Judged::Proven {
             proof: proof(&case, &contender),

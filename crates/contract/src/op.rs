@@ -4,6 +4,7 @@ use crate::{
     AxisRole, Definition, Law, NoTruth, Portfolio, Signature, Specials, Truth, Values, Want,
 };
 use proofmark_schema::Work;
+use proofmark_schema::imported::ImportedFrom;
 use proofmark_schema::record::ShapeRoles;
 use proofmark_terms::{Case, DType};
 
@@ -68,6 +69,12 @@ pub trait Op: Definition {
         want: &Want,
     ) -> Result<Truth, NoTruth> {
         Ok(self.oracle(case, inputs, output, want))
+    }
+
+    /// Where it came from, if it was read from another project's format; records keep it.
+    fn imported(&self, case: &Case) -> Option<ImportedFrom> {
+        let _ = case;
+        None
     }
 
     /// The limits of q.

@@ -97,6 +97,9 @@ pub enum NoTruth {
     Absent(String),
     /// The reference is valid, but its error scale cannot be derived.
     Underivable(String),
+    /// The reference gives results that do not depend on its inputs, so that a right kernel cannot
+    /// be told from a wrong one.
+    Blind(String),
     /// The reference fails on these operands, or does not run at all.
     Failed(String),
 }
@@ -105,6 +108,7 @@ impl fmt::Display for NoTruth {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             NoTruth::Absent(hint) => write!(f, "the reference cannot run: {hint}"),
+            NoTruth::Blind(why) => write!(f, "the reference cannot tell right from wrong: {why}"),
             NoTruth::Underivable(why) => write!(f, "the reference has no derived scale: {why}"),
             NoTruth::Failed(why) => write!(f, "the reference failed: {why}"),
         }

@@ -156,7 +156,7 @@ impl<'e> Examination<'e> {
         self.by.op.truth(self.case, inputs, k, want).map_err(|reason| {
             let outcome = match reason {
                 NoTruth::Absent(_) => Outcome::Absent,
-                NoTruth::Underivable(_) => Outcome::Unsupported,
+                NoTruth::Underivable(_) | NoTruth::Blind(_) => Outcome::Unsupported,
                 NoTruth::Failed(_) => Outcome::Broken,
             };
             self.refuse(outcome, reason.to_string())

@@ -29,12 +29,17 @@ const WITH_VALUE: usize = 4;
 pub(crate) fn made(op: &OwnOp, dtype: DType) -> Vec<Case> {
     let stated = op.manifest().proof.cases.iter().filter_map(|text| stated(op, text, dtype).ok());
     let mut cases: Vec<Case> = stated.collect();
-    cases.append(&mut drawn(op, dtype));
+    if !op.manifest().proof.only_cases {
+        cases.append(&mut drawn(op, dtype));
+    }
+    // The sizes of an imported problem are stated. So are the values of its attributes, if any
+    // case is stated.
+    let is_closed = op.manifest().proof.only_cases && !cases.is_empty();
     if cases.is_empty() {
         cases.push(op.default_case(dtype));
     }
     let mut with_values = Vec::new();
-    for attribute in op.attributes() {
+    for attribute in op.attributes().iter().filter(|_| !is_closed) {
         let listed = op.manifest().attributes.0.iter().find(|(name, _)| name == attribute.name);
         for value in values(attribute.kind, listed.map(|(_, text)| text)) {
             // The last cases are the largest.

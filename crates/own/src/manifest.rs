@@ -43,6 +43,8 @@ pub(crate) struct Manifest {
     /// What the gate tries.
     #[serde(default)]
     pub(crate) proof: ProofText,
+    /// Where it came from, if it was read from another project's format.
+    pub(crate) imported: Option<ImportedText>,
     /// Named sizes and sweeps, as in the suite of a built-in op.
     #[serde(default)]
     pub(crate) sizes: Ordered<toml::Table>,
@@ -147,6 +149,9 @@ pub(crate) struct OperandText {
     pub(crate) fill: Option<FillText>,
     /// Its elements are whole numbers from 0 to this, exclusive: indices.
     pub(crate) below: Option<ExpressionText>,
+    /// Its values come from the function that `inputs` of the reference names.
+    #[serde(default)]
+    pub(crate) made: bool,
 }
 
 /// What a call does with an operand.
@@ -191,6 +196,49 @@ impl WorkText {
 pub(crate) struct ReferenceText {
     /// `file.py:function`, relative to the folder.
     pub(crate) python: String,
+    /// The function of the same file that makes the operands that are `made`. It takes `data_seed`,
+    /// axes and attributes by name, and returns tensors by the names of the operands.
+    pub(crate) inputs: Option<String>,
+}
+
+/// Where an op came from that was read from another project's format.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct ImportedText {
+    /// The format.
+    pub(crate) format: String,
+    /// Its name there.
+    pub(crate) source: String,
+    /// The rule by which sizes were made smaller, in words.
+    #[serde(default)]
+    #[expect(dead_code, reason = "people read it; the sizes themselves are in `shrunk`")]
+    pub(crate) rule: String,
+    /// Sizes that are smaller here than there.
+    #[serde(default)]
+    pub(crate) shrunk: Ordered<ShrunkText>,
+    /// Workloads of the format, each with the case that it is here.
+    #[serde(default)]
+    pub(crate) workloads: Vec<WorkloadText>,
+}
+
+/// A size that was made smaller.
+#[derive(Clone, Copy, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct ShrunkText {
+    /// What the source states.
+    pub(crate) stated: u64,
+    /// What is used.
+    pub(crate) used: u64,
+}
+
+/// A workload of another format.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct WorkloadText {
+    /// The case, as `rows=3 cols=40`.
+    pub(crate) case: String,
+    /// The workload in JSON, as the format has it.
+    pub(crate) json: String,
 }
 
 /// What the gate tries.
@@ -200,6 +248,9 @@ pub(crate) struct ProofText {
     /// More cases than those that are made from the axes, as `rows=3 cols=40 g=8`.
     #[serde(default)]
     pub(crate) cases: Vec<String>,
+    /// Only these cases, and none that are made from the axes.
+    #[serde(default)]
+    pub(crate) only_cases: bool,
     /// More fills of the inputs on top of the standard ones, as `offset(100)`.
     #[serde(default)]
     pub(crate) fills: Vec<FillText>,

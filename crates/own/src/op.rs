@@ -2,6 +2,7 @@
 
 use crate::manifest::{
     AttributeText, AxisRoleText, AxisText, ExpressionText, Manifest, OperandText, RoleText, Scalar,
+    ShrunkText,
 };
 use crate::reference::Reference;
 use crate::{Expression, cases};
@@ -9,6 +10,7 @@ use proofmark_contract::{
     Attribute, AttributeKind, Axis, AxisRole, BadCase, Definition, Filling, NoTruth, Op, Operand,
     Portfolio, Role, Signature, Specials, Truth, Values, Want,
 };
+use proofmark_schema::imported::{ImportedFrom, Shrunk};
 use proofmark_schema::{AttrValue, Case, DType, Work, is_name};
 use proofmark_tensor::{Fill, mix};
 use std::path::{Path, PathBuf};
@@ -91,12 +93,34 @@ impl OwnOp {
 
     /// The files that decide what it is and how its kernels are judged.
     pub fn files(&self) -> Vec<PathBuf> {
-        vec![self.folder.join(crate::MANIFEST), self.reference.file().to_owned()]
+        let mut files = vec![self.folder.join(crate::MANIFEST), self.reference.file().to_owned()];
+        // What the reference may read from its folder, as an imported problem.
+        for folder in ["", crate::format::TASK_FOLDER] {
+            let beside = std::fs::read_dir(self.folder.join(folder)).into_iter().flatten();
+            let beside = beside.flatten().map(|entry| entry.path());
+            let is_read = |path: &PathBuf| {
+                path.extension().is_some_and(|extension| extension == "py" || extension == "json")
+            };
+            files.extend(beside.filter(is_read));
+        }
+        files.sort_unstable();
+        files.dedup();
+        files
     }
 
     /// Where its truth comes from.
     pub fn reference(&self) -> &Reference {
         &self.reference
+    }
+
+    /// What `op.toml` says of the operand of that name.
+    pub(crate) fn operand_text(&self, name: &str) -> Option<&OperandText> {
+        self.manifest.operands.0.iter().find(|(known, _)| known == name).map(|(_, text)| text)
+    }
+
+    /// The end of the range of an operand that holds indices.
+    pub(crate) fn below(&self, name: &str, case: &Case) -> Option<u64> {
+        self.count(self.operand_text(name)?.below.as_ref(), case)
     }
 
     /// The case of the declared defaults.
@@ -139,6 +163,11 @@ impl OwnOp {
         }
         for extra in &self.manifest.proof.cases {
             cases::stated(self, extra, dtype)?;
+        }
+        let is_made = |(_, operand): &(String, OperandText)| operand.made;
+        let made = self.manifest.operands.0.iter().find(|operand| is_made(operand));
+        if let (Some((name, _)), None) = (made, &self.manifest.reference.inputs) {
+            return Err(format!("`{name}` is made: name the function in `inputs` of `reference`"));
         }
         for name in self.manifest.proof.specials.iter().flatten() {
             if !self.manifest.operands.0.iter().any(|(known, _)| known == name) {
@@ -188,7 +217,11 @@ impl OwnOp {
         Ok(match &text.fill {
             Some(fill) => operand.only(fill.0.clone()),
             // `structure` makes indices of the bits.
-            None if text.below.is_some() => operand.only(Fill::RandomBits { bits: 7 }),
+            // The same for what the user's function makes.
+            None if text.made && operand.dtype.is_float() => {
+                operand.only(Fill::Uniform { low: 0.0, high: 1.0 })
+            }
+            None if text.below.is_some() || text.made => operand.only(Fill::RandomBits { bits: 7 }),
             None => operand,
         })
     }
@@ -361,12 +394,29 @@ impl Op for OwnOp {
         portfolio
     }
 
+    fn imported(&self, case: &Case) -> Option<ImportedFrom> {
+        let text = self.manifest.imported.as_ref()?;
+        let shrunk = |(name, size): &(String, ShrunkText)| Shrunk {
+            name: name.clone(),
+            stated: size.stated,
+            used: size.used,
+        };
+        let workload = crate::format::workload(self, text, case);
+        let shrunk = match workload.as_ref().and_then(|workload| workload.get("axes")) {
+            Some(stated) => crate::format::smaller(case, stated),
+            None => text.shrunk.0.iter().map(shrunk).collect(),
+        };
+        let (format, name) = (text.format.clone(), text.source.clone());
+        Some(ImportedFrom { format, name, shrunk, workload })
+    }
+
     fn structure(&self, case: &Case, seed: u64, inputs: &mut Values) {
         let Ok(signature) = self.signature(case) else { return };
+        if self.manifest.reference.inputs.is_some() {
+            self.reference.make_inputs(self, case, &signature, seed, inputs);
+        }
         for (index, operand) in signature.operands().iter().enumerate() {
-            let text = self.manifest.operands.0.iter().find(|(name, _)| name == operand.name);
-            let below = text.and_then(|(_, text)| self.count(text.below.as_ref(), case));
-            let Some(below) = below else { continue };
+            let Some(below) = self.below(operand.name, case) else { continue };
             for (at, value) in inputs.tensors[index].iter_mut().enumerate() {
                 *value = (mix(seed, 41 + index as u64, at as u64) % below.max(1)) as f64;
             }

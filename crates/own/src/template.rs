@@ -1,5 +1,6 @@
 //! A new op: a folder that works, to be changed.
 
+use proofmark_contract::NoTruth;
 use proofmark_schema::is_name;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -32,6 +33,17 @@ pub enum NewOpError {
     /// The name cannot be that of functions in C and Python.
     #[error("`{0}` is no name for an op: write lower-case letters, digits and `_`")]
     Name(String),
+    /// A file to be imported is of no known form.
+    #[error("{}: {reason}", path.display())]
+    Format {
+        /// The file.
+        path: PathBuf,
+        /// What does not fit, and what to do.
+        reason: String,
+    },
+    /// A problem to be imported does not run.
+    #[error("{0}")]
+    Reference(NoTruth),
     /// There is something already.
     #[error("{} exists already", .0.display())]
     Exists(PathBuf),
@@ -51,11 +63,7 @@ pub enum NewOpError {
 /// If the name is none, the folder exists, or it cannot be written.
 pub fn write_op(folder: &Path, language: Language) -> Result<Vec<PathBuf>, NewOpError> {
     let name = folder.file_name().unwrap_or_default().to_string_lossy().into_owned();
-    let is_word = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_';
-    let begins = name.starts_with(|c: char| c.is_ascii_lowercase());
-    if !(begins && is_name(&name) && name.chars().all(is_word)) {
-        return Err(NewOpError::Name(name));
-    }
+    check_name(&name)?;
     if folder.exists() {
         return Err(NewOpError::Exists(folder.to_owned()));
     }
@@ -63,13 +71,27 @@ pub fn write_op(folder: &Path, language: Language) -> Result<Vec<PathBuf>, NewOp
         Language::C => IN_C,
         Language::Python => IN_PYTHON,
     };
-    let mut written = Vec::new();
+    let mut files = Vec::new();
     for (path, text) in OP.iter().chain(kernel) {
-        let path = folder.join(path);
-        let failed = |error| NewOpError::Io { path: path.clone(), error };
-        std::fs::create_dir_all(path.parent().unwrap_or(folder)).map_err(failed)?;
-        std::fs::write(&path, text.replace(NAME, &name)).map_err(failed)?;
-        written.push(path);
+        files.push(written(&folder.join(path), &text.replace(NAME, &name))?);
     }
-    Ok(written)
+    Ok(files)
+}
+
+/// Whether a name can be that of an op's folder and of its functions.
+pub(crate) fn check_name(name: &str) -> Result<(), NewOpError> {
+    let is_word = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_';
+    let begins = name.starts_with(|c: char| c.is_ascii_lowercase());
+    match begins && is_name(name) && name.chars().all(is_word) {
+        true => Ok(()),
+        false => Err(NewOpError::Name(name.to_owned())),
+    }
+}
+
+/// Writes a file, and the folders that it is in; gives its path.
+pub(crate) fn written(path: &Path, text: &str) -> Result<PathBuf, NewOpError> {
+    let failed = |error| NewOpError::Io { path: path.to_owned(), error };
+    std::fs::create_dir_all(path.parent().unwrap_or(path)).map_err(failed)?;
+    std::fs::write(path, text).map_err(failed)?;
+    Ok(path.to_owned())
 }

@@ -76,6 +76,7 @@ fn record(contender: &str, wall_ns: f64, arm: u32) -> Record {
         work: Work { flops: 260_000, bytes_read: 12_000, bytes_written: 8000, transcendentals: 0 },
         shape: ShapeRoles { batch_size: 1, sequence_length: 64, tensor_dimension: 32 },
         uses: Vec::new(),
+        imported: None,
         judged: Judged::Proven { proof, performance: Some(Box::new(performance)) },
     }
 }

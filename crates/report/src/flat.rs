@@ -20,6 +20,9 @@ pub fn flat_record(record: &Record) -> Value {
     put("sequence_length", json!(record.shape.sequence_length));
     put("tensor_dimension", json!(record.shape.tensor_dimension));
     put("uses", json!(record.uses));
+    if let Some(imported) = &record.imported {
+        put("imported", json!(imported));
+    }
     put("dtype", json!(record.case.dtype.name()));
     put("threads", json!(record.threads));
     put("isa", isa(record));

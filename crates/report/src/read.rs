@@ -107,6 +107,7 @@ fn record(flat: &Value) -> Result<Record, String> {
             tensor_dimension: size("tensor_dimension"),
         },
         uses: of(flat, "uses").unwrap_or_default(),
+        imported: of(flat, "imported"),
         judged: match outcome {
             Outcome::Proven => Judged::Proven { proof, performance },
             _ => Judged::Refused { proof },

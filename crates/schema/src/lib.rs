@@ -11,6 +11,7 @@ pub mod contender;
 pub mod crash;
 pub mod decision;
 pub mod finding;
+pub mod imported;
 pub mod isolation;
 pub mod judge;
 pub mod machine;

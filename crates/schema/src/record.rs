@@ -1,6 +1,7 @@
 //! Records: one contender on one case, as it is kept.
 
 use crate::conditions::Conditions;
+use crate::imported::ImportedFrom;
 use crate::memory::{CacheState, PageState};
 use crate::plan::Use;
 use crate::probe::{Level, Unit};
@@ -194,6 +195,9 @@ pub struct Record {
     /// Where models have the case.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub uses: Vec<Use>,
+    /// Where the op came from, if it was read from another project's format.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub imported: Option<ImportedFrom>,
     /// The verdict and what it permits.
     #[serde(flatten)]
     pub judged: Judged,

@@ -64,7 +64,11 @@ impl Export {
         } else {
             self.write(exporter, &files)?;
         }
-        self.tell(exporter, &run, &exported);
+        if files.iter().all(|file| file.bytes.is_empty()) && !exported.rows.is_empty() {
+            say(&format!("no result of the run has a place in {}", exporter.name));
+        } else {
+            self.tell(exporter, &run, &exported);
+        }
         Ok(exit::PASS)
     }
 

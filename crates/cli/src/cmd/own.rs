@@ -64,7 +64,7 @@ pub(crate) fn load() {
     read(&folders, interpreter());
 }
 
-/// The interpreter of own ops.
+/// The interpreter that references run in.
 pub(super) fn interpreter() -> Interpreter {
     Interpreter::of(env("PROOFMARK_PYTHON").map(PathBuf::from), &libraries())
 }

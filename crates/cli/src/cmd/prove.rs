@@ -5,7 +5,7 @@ use crate::exit;
 use crate::output::{Failure, print_document, say};
 use crate::progress::Progress;
 use clap::Args;
-use proofmark_engine::{Certified, ProofBook, ProveRequest, Shard, prove};
+use proofmark_engine::{Certified, ProofBook, ProveRequest, Shard, find_op, prove};
 use proofmark_report::reports::{self, ProveRow};
 use proofmark_schema::proof::Proof;
 use proofmark_schema::{DType, Outcome};
@@ -84,5 +84,8 @@ fn row(certified: &Certified) -> Option<ProveRow> {
         certified.outcome == Outcome::Unsupported || proof.outcome != Outcome::Unsupported
     };
     let proofs: Vec<&Proof> = certified.proofs.iter().filter(does).collect();
-    ProveRow::of(&proofs)
+    let row = ProveRow::of(&proofs)?;
+    let case = &proofs.first()?.case;
+    let imported = find_op(&case.op).ok().and_then(|entry| entry.op.imported(case));
+    Some(ProveRow { imported, ..row })
 }

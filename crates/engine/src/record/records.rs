@@ -51,6 +51,7 @@ fn record(
         work: entry.op.work(&item.case),
         shape: entry.op.shape_roles(&item.case),
         uses: item.uses.clone(),
+        imported: entry.op.imported(&item.case),
         judged,
     }
 }

@@ -11,6 +11,8 @@ import platform
 import sys
 
 kept = {"threads": 1, "packed": None}
+# Files that `proofmark new op --from` wrote import modules of ours.
+sys.meta_path.append(Finder(modules))
 
 
 def module():

@@ -6,6 +6,8 @@ use proofmark_peers::{Found, NotLoaded, Ready, Script};
 use proofmark_schema::DType;
 use serde_json::json;
 
+use crate::reference::MODULES;
+
 /// Frameworks bring a BLAS along. Threads that it starts while it is loaded would be counted as the
 /// kernel's.
 const ENVIRONMENT: &[(&str, &str)] = &[("OPENBLAS_NUM_THREADS", "1"), ("JAX_PLATFORMS", "cpu")];
@@ -25,6 +27,11 @@ pub(super) fn supports(code: &PythonCode, signature: &Signature) -> Result<(), U
     }
 }
 
+/// The modules that call answers of other formats, by name.
+fn modules() -> serde_json::Value {
+    MODULES.iter().map(|(name, text)| ((*name).to_owned(), json!(text))).collect()
+}
+
 /// Starts the interpreter, imports the file and makes it ready for a case.
 pub(super) fn load(
     code: &PythonCode,
@@ -40,12 +47,13 @@ pub(super) fn load(
     proofmark_peers::set_environment(ENVIRONMENT);
     let script = Script {
         name: "callable.py".to_owned(),
-        text: include_str!("callable.py"),
+        text: concat!(include_str!("../reference/finder.py"), include_str!("callable.py")),
         told: serde_json::Value::Null,
         given: json!({
             "file": code.file,
             "function": code.function,
             "takes": code.takes.name(),
+            "modules": modules(),
         }),
     };
     script.start(found).map_err(NotLoaded::Broken)?;

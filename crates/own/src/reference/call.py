@@ -28,7 +28,7 @@ class Reference:
 
     def __init__(self, file, function):
         self.file = os.path.abspath(file)
-        module = _import(self.file)
+        module = self.module = _import(self.file)
         self.function = getattr(module, function, None)
         if not callable(self.function):
             known = sorted(n for n, f in vars(module).items() if inspect.isfunction(f))
@@ -75,6 +75,29 @@ class Reference:
         call = bound(self.function)
         call.eager = bound(self.eager)
         return call, names
+
+
+    def made(self, request):
+        """The operands that the function `inputs` of the request makes, by name."""
+        name = request.get("inputs") or "inputs"
+        function = getattr(self.module, name, None)
+        if not callable(function):
+            raise Refused("missing_function", name=name, known=[], text=f"{self.file} has no function `{name}`")
+        known = {**request.get("axes", {}), **request.get("attributes", {}), "data_seed": request.get("seed", 0)}
+        wanted = inspect.signature(function).parameters
+        missing = [n for n, p in wanted.items() if n not in known and p.default is p.empty]
+        if missing:
+            raise Refused("parameter", name=missing[0], text=f"the parameter `{missing[0]}` of `{name}` is no axis, "
+                          f"attribute or `data_seed`; known: {', '.join(sorted(known))}")
+        made = function(**{n: known[n] for n in wanted if n in known})
+        shapes = {o["name"]: list(o["shape"]) for o in request["operands"] if o.get("made")}
+        for operand, shape in shapes.items():
+            if operand not in made:
+                raise Refused("inputs", text=f"`{name}` returns no `{operand}`")
+            if list(made[operand].shape) != shape:
+                raise Refused("shape", name=operand, text=f"`{name}` makes `{operand}` of shape "
+                              f"{list(made[operand].shape)}; op.toml says {shape}")
+        return made
 
 
 def _import(file):

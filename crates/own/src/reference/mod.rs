@@ -4,8 +4,8 @@
 mod process;
 
 use crate::OwnOp;
-pub(crate) use process::MODULES;
-use process::{Answer, Process};
+use process::Answer;
+pub(crate) use process::{MODULES, Process};
 use proofmark_contract::{Definition, NoTruth, Operand, Signature, Truth, Values, Want};
 use proofmark_schema::{AttrValue, Case};
 use serde_json::{Value, json};
@@ -40,6 +40,10 @@ pub struct Reference {
 struct State {
     process: Option<Process>,
     truths: VecDeque<(blake3::Hash, Arc<Whole>)>,
+    /// Whether its results depend on its inputs, once it was asked.
+    vetted: Option<Result<(), NoTruth>>,
+    /// Why the user's function made no inputs; there is no truth about others.
+    not_made: Option<NoTruth>,
     reductions: BTreeMap<String, u64>,
 }
 
@@ -148,7 +152,11 @@ impl Reference {
         if let Some((_, whole)) = state.truths.iter().find(|(known, _)| *known == key) {
             return Ok(Arc::clone(whole));
         }
+        if let Some(reason) = &state.not_made {
+            return Err(reason.clone());
+        }
         drop(state);
+        self.vet(op, case)?;
         let elements: usize = signature.outputs().iter().map(Operand::len).sum();
         let read: Vec<&[f64]> = (0..signature.inputs().len()).map(|i| inputs.of(i)).collect();
         let answer = self.ask(&request("truth", op, case, signature), &read, 2 * elements)?;
@@ -158,6 +166,72 @@ impl Reference {
         state.truths.truncate(KEPT - 1);
         state.truths.push_front((key, Arc::clone(&whole)));
         Ok(whole)
+    }
+
+    /// Fills the operands that the user's function makes. If it fails, there is no truth from then
+    /// on.
+    pub(crate) fn make_inputs(
+        &self,
+        op: &OwnOp,
+        case: &Case,
+        signature: &Signature,
+        seed: u64,
+        inputs: &mut Values,
+    ) {
+        let is_made = |operand: &Operand| op.operand_text(operand.name).is_some_and(|it| it.made);
+        let made: Vec<(usize, &Operand)> =
+            signature.inputs().iter().enumerate().filter(|(_, it)| is_made(it)).collect();
+        let room = made.iter().map(|(_, operand)| operand.len()).sum();
+        let mut question = request("values", op, case, signature);
+        // PyTorch takes seeds of 63 bits.
+        question["seed"] = json!(seed >> 1);
+        let answer = match self.ask(&question, &[], room) {
+            Ok(answer) => answer,
+            Err(reason) => {
+                self.state().not_made = Some(reason);
+                return;
+            }
+        };
+        for (index, operand) in made {
+            let offset = answer.json["operands"][operand.name].as_u64().unwrap_or(0) as usize / 8;
+            if let Some(values) = answer.values.get(offset..offset + operand.len()) {
+                inputs.tensors[index] = values.to_vec();
+                proofmark_tensor::round_all(operand.dtype, &mut inputs.tensors[index]);
+            }
+        }
+    }
+
+    /// Asks once whether the results depend on the inputs, at the default sizes; at those of a
+    /// proof if the default ones are large.
+    fn vet(&self, op: &OwnOp, case: &Case) -> Result<(), NoTruth> {
+        if let Some(known) = &self.state().vetted {
+            return known.clone();
+        }
+        let elements = |case: &Case| {
+            let signature = op.signature(case).ok()?;
+            Some(signature.operands().iter().map(Operand::len).sum::<usize>())
+        };
+        let is_small = |case: &Case| elements(case).is_some_and(|count| count <= VETTED_ELEMENTS);
+        let default = op.default_case(case.dtype);
+        let chosen = match is_small(&default) {
+            true => default,
+            false => {
+                let made = crate::cases::made(op, case.dtype).into_iter().filter(is_small);
+                made.max_by_key(elements).unwrap_or_else(|| case.clone())
+            }
+        };
+        let signature =
+            op.signature(&chosen).map_err(|error| NoTruth::Failed(error.to_string()))?;
+        let vetted =
+            self.ask(&request("vet", op, &chosen, &signature), &[], 0).and_then(|answer| {
+                let blind = answer.json["blind"].as_array().map_or(0, Vec::len);
+                match blind < signature.outputs().len() {
+                    true => Ok(()),
+                    false => Err(NoTruth::Blind(BLIND.to_owned())),
+                }
+            });
+        self.state().vetted = Some(vetted.clone());
+        vetted
     }
 
     fn state(&self) -> std::sync::MutexGuard<'_, State> {
@@ -181,6 +255,13 @@ impl Reference {
         answer
     }
 }
+
+/// Why a kernel is neither proven nor refused if its reference cannot tell.
+const BLIND: &str = "its result does not depend on its inputs, so that a constant would pass";
+
+/// The most elements of all operands of a case on which it is asked whether results depend on
+/// inputs: the reference runs a few times.
+const VETTED_ELEMENTS: usize = 1 << 20;
 
 /// What to do where there is no interpreter with PyTorch.
 pub(crate) const INSTALL: &str = "it needs Python with PyTorch: run `proofmark peers add pytorch`, or set \
@@ -212,8 +293,15 @@ pub(crate) fn request(deed: &str, op: &OwnOp, case: &Case, signature: &Signature
     let input = |operand: &Operand| {
         let at = offset;
         offset += 8 * operand.len();
-        json!({"name": operand.name, "dtype": operand.dtype.name(), "shape": operand.shape,
-               "role": "input", "offset": at})
+        let mut told = json!({"name": operand.name, "dtype": operand.dtype.name(),
+                              "shape": operand.shape, "role": "input", "offset": at});
+        if let Some(below) = op.below(operand.name, case) {
+            told["below"] = json!(below);
+        }
+        if op.operand_text(operand.name).is_some_and(|text| text.made) {
+            told["made"] = json!(true);
+        }
+        told
     };
     let operands: Vec<Value> = signature.inputs().iter().map(input).collect();
     let output = |operand: &Operand| json!({"name": operand.name, "dtype": operand.dtype.name(), "shape": operand.shape});
@@ -231,7 +319,8 @@ pub(crate) fn request(deed: &str, op: &OwnOp, case: &Case, signature: &Signature
         .map(|it| (it.name, value(case.get(it.name).cloned().unwrap_or_else(|| it.default()))))
         .collect();
     json!({"do": deed, "dtype": case.dtype.name(), "axes": axes, "attributes": attributes,
-           "operands": operands, "outputs": outputs, "u": UNIT, "seed": SEED})
+           "operands": operands, "outputs": outputs, "u": UNIT, "seed": SEED,
+           "inputs": op.manifest().reference.inputs})
 }
 
 /// The seed of the noise that the scale is derived with; records repeat it.

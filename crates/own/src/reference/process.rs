@@ -20,10 +20,14 @@ pub(crate) const MODULES: &[(&str, &str)] = &[
     ("proofmark_carry", include_str!("carry.py")),
     ("proofmark_facts", include_str!("facts.py")),
     ("proofmark_flaws", include_str!("flaws.py")),
+    ("proofmark_flashinfer", include_str!("../format/flashinfer.py")),
     ("proofmark_gate", include_str!("gate.py")),
+    ("proofmark_gpu_mode", include_str!("../format/gpu_mode.py")),
+    ("proofmark_kernelbench", include_str!("../format/kernelbench.py")),
     ("proofmark_mutate", include_str!("mutate.py")),
     ("proofmark_rules", include_str!("rules.py")),
     ("proofmark_serve", include_str!("serve.py")),
+    ("proofmark_sizes", include_str!("../format/sizes.py")),
     ("proofmark_textbook", include_str!("textbook.py")),
 ];
 
@@ -31,7 +35,7 @@ pub(crate) const MODULES: &[(&str, &str)] = &[
 const BOOTSTRAP: &str = concat!(include_str!("finder.py"), include_str!("bootstrap.py"));
 
 /// A running reference.
-pub(super) struct Process {
+pub(crate) struct Process {
     child: Child,
     questions: ChildStdin,
     answers: BufReader<ChildStdout>,
@@ -48,8 +52,20 @@ pub(super) struct Answer {
 
 impl Process {
     /// Starts an interpreter and lets it open the reference.
-    #[expect(clippy::disallowed_methods, reason = "the reference is no contender: it is the truth")]
     pub(super) fn start(python: &Python, file: &Path, function: &str) -> Result<Process, NoTruth> {
+        let mut process = Process::begin(python)?;
+        process.ask(&json!({"do": "open", "file": file, "function": function}), &[], 0)?;
+        Ok(process)
+    }
+
+    /// What a problem of another format is: its sizes, operands and results.
+    pub(crate) fn describe(python: &Python, question: &Value) -> Result<Value, NoTruth> {
+        Process::begin(python)?.ask(question, &[], 0).map(|answer| answer.json)
+    }
+
+    /// Starts an interpreter that knows the modules.
+    #[expect(clippy::disallowed_methods, reason = "the reference is no contender: it is the truth")]
+    fn begin(python: &Python) -> Result<Process, NoTruth> {
         let failed =
             |what: &str, error: &dyn std::fmt::Display| NoTruth::Failed(format!("{what}: {error}"));
         let memory = |name: &str| -> Result<OwnedFd, NoTruth> {
@@ -79,7 +95,6 @@ impl Process {
         let modules: Value =
             MODULES.iter().map(|(name, text)| ((*name).to_owned(), json!(text))).collect();
         process.say(&modules)?;
-        process.ask(&json!({"do": "open", "file": file, "function": function}), &[], 0)?;
         Ok(process)
     }
 

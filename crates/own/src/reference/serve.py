@@ -32,10 +32,12 @@ class Server:
 
     def answer(self, request):
         do = {"open": self.open, "truth": self.truth, "trace": self.trace, "infer": self.infer,
-              "mutant": self.mutant}.get(request.get("do"))
+              "mutant": self.mutant, "values": self.values, "vet": self.vet, "describe": self.describe}.get(request.get("do"))
         try:
             if do is None:
                 raise Refused("request", text=f"unknown request {request.get('do')!r}")
+            if do == self.describe:
+                return {"ok": True, **self.describe(request)}
             if do != self.open and self.reference is None:
                 raise Refused("request", text="no reference is open; send `open` first")
             missing = {"file", "function"} if do == self.open else {"operands", "outputs", "dtype"}
@@ -56,6 +58,11 @@ class Server:
         self.reference = Reference(request["file"], request["function"])
         return {"torch": torch.__version__, "numpy": numpy.__version__, "python": platform.python_version(),
                 "takes": self.reference.takes, "parameters": self.reference.parameters}
+
+    def describe(self, request):
+        """What a problem of another project's format is."""
+        import importlib
+        return importlib.import_module("proofmark_" + request["format"]).described(request["file"], request["limit"])
 
     def inputs(self, request, names):
         by_name = {o["name"]: o for o in request["operands"]}
@@ -82,7 +89,7 @@ class Server:
 
     def trace(self, request):
         call, names = self.reference.on(request)
-        inputs = drawn(request, names)
+        inputs = self.drawn(request, names)
         units, left = rules.Units(request.get("u", 2.0 ** -24)), {}
 
         def observe(name, value, size):
@@ -93,14 +100,14 @@ class Server:
                                    "accumulating type on random data"} for n in left]
         undecided(call, inputs, truths, notes)
         notes += cancelling(truths, units.u)
-        notes += degenerate(lambda seed, kind: run(call, drawn({**request, "seed": seed}, names, kind), request,
+        notes += degenerate(lambda seed, kind: run(call, self.drawn({**request, "seed": seed}, names, kind), request,
                                                    lists=True)[0], request, mode.terms)
         return {"primitives": list(mode.primitives), "reduction": mode.terms, "notes": notes,
                 "unknown": [{"name": n, "text": why} for n, why in mode.unknown.items()],
                 **({} if mode.unknown or not request.get("mutants", True) else self.catalogue(call, names, request))}
 
     def catalogue(self, call, names, request):
-        draws = [drawn(request, names, kind) for kind in gate.FILLS]
+        draws = [self.drawn(request, names, kind) for kind in gate.FILLS]
         u = request.get("u", 2.0 ** -24)
 
         def truth_of(inputs):
@@ -111,7 +118,41 @@ class Server:
 
     def infer(self, request):
         call, names = self.reference.on(request)
-        return facts.infer(call, names, request, lambda seed, kind: drawn({**request, "seed": seed}, names, kind))
+        return facts.infer(call, names, request, lambda seed, kind: self.drawn({**request, "seed": seed}, names, kind))
+
+    def drawn(self, request, names, kind="normal"):
+        """Random inputs of the request's shapes; those that the user's file makes are made."""
+        inputs = drawn(request, names, kind)
+        if request.get("inputs"):
+            made = self.reference.made(request)
+            by_name = {o["name"]: o for o in request["operands"]}
+            inputs = [typed(made[n].double(), by_name[n]) if n in made and by_name[n].get("made") else x
+                      for n, x in zip(names, inputs)]
+        return inputs
+
+    def values(self, request):
+        """The operands that the user's file makes, for the seed of the request."""
+        made = self.reference.made(request)
+        at, places = 0, {}
+        with open(self.results, "r+b") as file:
+            for operand in request["operands"]:
+                if operand.get("made"):
+                    places[operand["name"]] = at
+                    at += file.write(made[operand["name"]].double().contiguous().numpy().tobytes())
+        return {"operands": places}
+
+    def vet(self, request):
+        """Do the results depend on the inputs at all? If not, no kernel can be told from a wrong one."""
+        call, names = self.reference.on(request)
+        draw = lambda seed, kind="normal": self.drawn({**request, "seed": seed}, names, kind)
+        if informative(call, draw(1), draw(2), request):
+            return {"blind": []}
+        truth_of = lambda seed, kind: run(call, draw(seed, kind), request)[0]
+        terms = run(call, draw(1), request)[1].terms
+        found = {}
+        for note in degenerate(truth_of, request, terms):
+            found.setdefault(note["output"], note["answer"])
+        return {"blind": [{"output": o, "answer": a} for o, a in found.items()]}
 
     def mutant(self, request):
         """What a wrong kernel, or with the name `plain` the reference itself, gives in the element type."""
@@ -153,6 +194,21 @@ def drawn(request, names, kind="normal"):
     generator = torch.Generator().manual_seed(request.get("seed", 0))
     by_name = {o["name"]: o for o in request["operands"]}
     return [typed(gate.fill(kind, by_name[n], generator), by_name[n]) for n in names]
+
+
+def informative(call, one, other, request):
+    """Do two draws give results that differ by far more than f32 is off? Most references do: this is quick."""
+    try:
+        wide = lambda inputs, dtype: mutate.plain(call, inputs, {**request, "dtype": dtype})
+        first, second, single = wide(one, "f64"), wide(other, "f64"), wide(one, "f32")
+    except Exception:
+        return False                                 # the full comparison tells why
+    for a, b, rounded in zip(first, second, single):
+        if a.numel() and bool(a.isfinite().all() & b.isfinite().all() & rounded.isfinite().all()):
+            apart, off = (a.double() - b.double()).abs().max(), (a.double() - rounded.double()).abs().max()
+            if float(apart) > 1000 * float(off) and float(apart) > 0:
+                return True
+    return False
 
 
 def undecided(call, inputs, truths, notes):

@@ -8,6 +8,7 @@ mod bmf;
 mod criterion;
 mod csv;
 mod exporter;
+mod flashinfer;
 mod gha;
 mod github;
 mod go;
@@ -33,6 +34,7 @@ pub static EXPORTERS: &[Exporter] = &[
     google::EXPORTER,
     github::EXPORTER,
     parquet::EXPORTER,
+    flashinfer::EXPORTER,
 ];
 
 /// The format of that name.

@@ -101,6 +101,9 @@ pub(super) fn push_tables(
         for text in of_contenders.into_iter().filter_map(|note| note(table)) {
             document.note(text);
         }
+        if let Some(text) = table.iter().find_map(|record| record.imported.as_ref()?.caveat()) {
+            document.note(text);
+        }
         introductions(table).into_iter().for_each(|line| document.note(line));
         if let Some(text) = disturbances(table, findings) {
             document.note(text);

@@ -4,6 +4,7 @@ use crate::document::{Cell, Column, Document, Emphasis};
 use crate::flat::has_errors;
 use crate::plain::counted;
 use proofmark_schema::crash::Crash;
+use proofmark_schema::imported::ImportedFrom;
 use proofmark_schema::isolation::{Attempt, Confinement};
 use proofmark_schema::precision::Precision;
 use proofmark_schema::proof::{Proof, Stage, Worst};
@@ -45,6 +46,9 @@ pub struct ProveRow {
     /// How it was confined, and what it tried against that in any of the cases.
     #[serde(skip_serializing_if = "Confinement::is_unstated")]
     pub confinement: Confinement,
+    /// Where the op came from, if it was read from another project's format.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub imported: Option<ImportedFrom>,
     /// Why it was refused.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
@@ -90,6 +94,7 @@ impl ProveRow {
             precision: proof.precision,
             fidelity: fidelity(proofs),
             confinement: confinement(proofs),
+            imported: None,
             reason: refusal.map(|refusal| match refusal.stage {
                 Some(stage) => format!("stage {stage}: {}", refusal.reason),
                 None => refusal.reason.clone(),
@@ -176,6 +181,14 @@ pub fn prove(rows: &[ProveRow], skipped: usize) -> Document {
     }
     for row in rows.iter().filter(|row| row.reason.is_some()) {
         push_refusal(&mut document, row);
+    }
+    let mut told: Vec<&str> = Vec::new();
+    for row in rows.iter().filter(|row| row.imported.is_some()) {
+        let caveat = row.imported.as_ref().and_then(ImportedFrom::caveat);
+        if let (Some(caveat), false) = (caveat, told.contains(&row.op.as_str())) {
+            told.push(&row.op);
+            document.note(format!("{}: {caveat}", row.op));
+        }
     }
     for row in rows {
         if let Some(tried) = row.confinement.tried() {

@@ -177,6 +177,7 @@ fn record(item: u64) -> Record {
         work: Work::default(),
         shape: ShapeRoles::default(),
         uses: Vec::new(),
+        imported: None,
         judged: Judged::Proven { proof: proof(), performance: Some(Box::new(performance)) },
     }
 }
