@@ -7,6 +7,7 @@ mod output;
 mod progress;
 
 use clap::{FromArgMatches, Parser, Subcommand};
+use proofmark_engine::own::SERVE_REFERENCE;
 use std::process::ExitCode;
 
 /// Allocations of native kernels are counted, so that a record can say how many a call makes.
@@ -89,6 +90,9 @@ enum Command {
     Tune(Box<cmd::tune::Tune>),
     /// List workloads, or make one from a model's description
     Workload(cmd::workload::Workload),
+    /// Run a reference on command; started by the other commands
+    #[command(name = SERVE_REFERENCE, hide = true)]
+    Reference(cmd::reference::Reference),
     /// Run kernels on command; started by the other commands
     #[command(name = "__worker", hide = true)]
     Worker(cmd::worker::Worker),
@@ -109,7 +113,7 @@ fn main() -> ExitCode {
             return ExitCode::from(if is_asked_for { exit::PASS } else { exit::USAGE });
         }
     };
-    let is_worker = matches!(arguments.command, Command::Worker(_));
+    let is_worker = matches!(arguments.command, Command::Worker(_) | Command::Reference(_));
     if !is_worker {
         cmd::own::load();
     }
@@ -135,6 +139,7 @@ fn main() -> ExitCode {
         Command::Peers(command) => command.run(),
         Command::Profile(command) => command.run(),
         Command::Prove(command) => command.run(),
+        Command::Reference(command) => command.run(),
         Command::Replay(command) => command.run(),
         Command::Report(command) => command.run(),
         Command::Repro(command) => command.run(),

@@ -76,6 +76,42 @@ fn proofs_of_a_killed_command_are_kept_and_only_the_missing_are_made() {
     assert_eq!((again, skipped), (all, 0));
 }
 
+/// A function in C for the built-in op `relu`, in a folder without an `op.toml`.
+#[test]
+fn a_kernel_of_the_user_is_proven_for_a_built_in_op() {
+    let project = tempfile::tempdir().unwrap();
+    let kernels = project.path().join("ops/relu/kernels");
+    std::fs::create_dir_all(&kernels).unwrap();
+    let program = |sign: &str| {
+        format!(
+            "#include <stddef.h>\nvoid f(const float *x, size_t xs, float *y, size_t ys, size_t rows, \
+             size_t d) {{\n for (size_t r = 0; r < rows; r++) for (size_t i = 0; i < d; i++) {{\n \
+             float v = x[r * xs + i];\n y[r * ys + i] = v {sign} 0 ? 0 : v; }} }}\n"
+        )
+    };
+    let file = |name: &str| {
+        format!(
+            "library = \"{name}.so\"\nsymbol = \"f\"\n\
+             call = \"(x: *const f32, x_stride: usize, y: *mut f32, y_stride: usize, \
+             rows: usize = b * s, d: usize)\"\n\
+             build = [\"cc\", \"-O1\", \"-shared\", \"-fPIC\", \"-o\", \"{name}.so\", \"{name}.c\"]\n\
+             sources = [\"{name}.c\"]\n"
+        )
+    };
+    for (name, sign) in [("right", "<"), ("wrong", ">")] {
+        std::fs::write(kernels.join(format!("{name}.c")), program(sign)).unwrap();
+        std::fs::write(kernels.join(format!("{name}.toml")), file(name)).unwrap();
+    }
+    for (name, code, outcome) in [("right", 0, "PROVEN"), ("wrong", 3, "WRONG")] {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_proofmark"));
+        command.args(["prove", "relu", "--dtype", "f32", "--with", &format!("own/{name}")]);
+        let output = command.current_dir(project.path()).output().unwrap();
+        let told = String::from_utf8_lossy(&output.stdout).into_owned();
+        assert_eq!(output.status.code(), Some(code), "{told}");
+        assert!(told.contains(outcome) && !told.contains("CRASHED"), "{told}");
+    }
+}
+
 /// A sum of a million terms of both signs may be near 0, where a thousandth of it is less than its
 /// rounding error. With these seeds a correct kernel was MISTRUSTED for that.
 #[test]

@@ -25,7 +25,7 @@ mod workload;
 pub use error::{EngineError, TrustedPlace};
 pub use event::{Event, Listener};
 pub use git::Tree;
-pub use ops::{add_own_op, find_op, ops};
+pub use ops::{add_own_kernels, add_own_op, find_op, ops};
 pub use plan::{
     Arm, PROJECT_FILE, Project, Request, Roster, Ruled, RulesRequest, SIZES, Shard, Source, Suite,
     at_this_pace, cases, check_contender, check_specimen, isa_cap, plan, read_rules,

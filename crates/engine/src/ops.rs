@@ -44,6 +44,21 @@ pub fn add_own_op(
     Ok((OwnPlace { op: name.to_owned(), folder: folder.to_owned() }, kernels))
 }
 
+/// The kernels that a folder adds to the op of its name, with their place.
+///
+/// # Errors
+/// What in the folder is not of the form, or if there is no such op.
+pub fn add_own_kernels(
+    folder: &Path,
+    interpreter: &'static Interpreter,
+) -> Result<(OwnPlace, Vec<&'static dyn Peer>), EngineError> {
+    let name = folder.file_name().unwrap_or_default().to_string_lossy().into_owned();
+    let entry = find_op(&name)?;
+    let files = own_op(&name).map(OwnOp::files).unwrap_or_default();
+    let kernels = proofmark_own::added_kernels(entry.op, folder, files, interpreter)?;
+    Ok((OwnPlace { op: name, folder: folder.to_owned() }, kernels))
+}
+
 /// The op of that name, or an error that names the nearest.
 ///
 /// # Errors

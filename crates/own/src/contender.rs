@@ -3,10 +3,11 @@
 use crate::kernel::{self, Code, KernelFile};
 use crate::reference::{INSTALL, MODULES};
 use crate::{FileError, Interpreter, OwnOp};
-use proofmark_contract::{Definition, ExplicitCase, Signature, Unsupported};
+use proofmark_contract::{Definition, ExplicitCase, Op, Signature, Unsupported};
 use proofmark_peers::{Found, Needs, NotLoaded, Peer, Ready, Script, Source};
 use proofmark_schema::{ContenderId, ErrorContract, Family, Underflow};
 use serde_json::json;
+use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
 /// The kernels of an op: its reference run eagerly, and one for each file in its folder `kernels`.
@@ -19,16 +20,59 @@ pub fn kernels(
 ) -> Result<Vec<&'static dyn Peer>, FileError> {
     let ops = one(op.name());
     let reference = Eager { op, ops, interpreter, mutant: None };
-    let mut all: Vec<&'static dyn Peer> = vec![Box::leak(Box::new(reference))];
-    for file in KernelFile::all_in(&op.folder().join(KERNELS))? {
+    let mut all: Vec<&'static dyn Peer> = Vec::new();
+    if op.reference().is_python() {
+        all.push(Box::leak(Box::new(reference)));
+    }
+    all.extend(of_files(op, op.folder(), op.files(), interpreter)?);
+    Ok(all)
+}
+
+/// The kernels that a folder adds to an op which is defined elsewhere. `files` decide what the op
+/// is; an op of this program has none.
+///
+/// # Errors
+/// What in a file is not of the form.
+pub fn added_kernels(
+    op: &'static dyn Op,
+    folder: &Path,
+    files: Vec<PathBuf>,
+    interpreter: &'static Interpreter,
+) -> Result<Vec<&'static dyn Peer>, FileError> {
+    of_files(op, folder, files, interpreter)
+}
+
+/// Whether a folder has a kernel of this name.
+pub(crate) fn has_kernel(folder: &Path, name: &str) -> bool {
+    let file = |ending: &str| folder.join(KERNELS).join(format!("{name}.{ending}"));
+    file("toml").is_file() || file("py").is_file()
+}
+
+/// One kernel for each file in the folder `kernels` of a folder.
+fn of_files(
+    op: &'static dyn Op,
+    folder: &Path,
+    op_files: Vec<PathBuf>,
+    interpreter: &'static Interpreter,
+) -> Result<Vec<&'static dyn Peer>, FileError> {
+    let mut all: Vec<&'static dyn Peer> = Vec::new();
+    for file in KernelFile::all_in(&folder.join(KERNELS))? {
         if file.name == REFERENCE {
             let reason = "`reference` is the op's own reference: give the kernel another name";
             return Err(FileError::whole(&file.path, reason));
         }
         let kept = |text: &str| -> &'static str { Box::leak(text.to_owned().into_boxed_str()) };
-        let (name, summary) = (kept(&file.name), kept(&file.summary));
-        let built = OnceLock::new();
-        let kernel = OwnKernel { op, ops, name, summary, file, interpreter, built };
+        let kernel = OwnKernel {
+            op,
+            ops: one(op.name()),
+            folder: folder.to_owned(),
+            op_files: op_files.clone(),
+            name: kept(&file.name),
+            summary: kept(&file.summary),
+            file,
+            interpreter,
+            built: OnceLock::new(),
+        };
         all.push(Box::leak(Box::new(kernel)));
     }
     Ok(all)
@@ -43,7 +87,7 @@ pub fn warm(interpreter: &Interpreter) -> Result<bool, String> {
 }
 
 /// The folder of an op in which the files of its kernels are.
-const KERNELS: &str = "kernels";
+pub(crate) const KERNELS: &str = "kernels";
 
 /// An interpreter as what a peer opens.
 fn found(interpreter: &Interpreter) -> Result<Found, String> {
@@ -185,8 +229,12 @@ fn why(error: NotLoaded) -> String {
 
 /// A kernel that a file describes.
 struct OwnKernel {
-    op: &'static OwnOp,
+    op: &'static dyn Op,
     ops: &'static [&'static str],
+    /// The folder that has its file in `kernels`.
+    folder: PathBuf,
+    /// The files that decide what the op is.
+    op_files: Vec<PathBuf>,
     name: &'static str,
     summary: &'static str,
     file: KernelFile,
@@ -202,6 +250,21 @@ impl OwnKernel {
         }
         let build = || self.file.build().map(drop).map_err(|error| error.to_string());
         self.built.get_or_init(build).clone()
+    }
+
+    /// Built-in ops have attributes that a kernel need not know: what its call does not take has
+    /// the default value.
+    fn supports_attributes(&self, case: &ExplicitCase) -> Result<(), Unsupported> {
+        for attribute in self.op.attributes() {
+            let name = attribute.name;
+            let value = case.get(name).filter(|value| **value != attribute.default());
+            if let (Some(value), false) = (value, self.file.takes(name)) {
+                return Err(Unsupported(format!(
+                    "its call does not take `{name}`, which is {value}"
+                )));
+            }
+        }
+        Ok(())
     }
 
     /// The interpreter, for a kernel in Python.
@@ -248,10 +311,10 @@ impl Peer for OwnKernel {
                 (Code::Python(_), None) => return Err("there is no interpreter".to_owned()),
             };
             let mut files = self.file.files(python.as_ref());
-            files.extend(self.op.files());
+            files.extend(self.op_files.iter().cloned());
             Ok(Found {
                 version: self.file.version.clone(),
-                place: Some(self.op.folder().to_owned()),
+                place: Some(self.folder.clone()),
                 library,
                 lock: None,
                 python: python.and_then(|found| found.python),
@@ -263,7 +326,7 @@ impl Peer for OwnKernel {
     }
 
     fn needs(&self) -> Needs {
-        self.file.permit(None).needs
+        self.file.needs()
     }
 
     fn opens_ms(&self) -> u32 {
@@ -273,7 +336,8 @@ impl Peer for OwnKernel {
     fn supports(&self, case: &ExplicitCase) -> Result<(), Unsupported> {
         let signature = self.op.signature(case);
         let signature = signature.map_err(|error| Unsupported(error.to_string()))?;
-        self.file.supports(case, &signature)
+        self.file.supports(case, &signature)?;
+        if self.op_files.is_empty() { self.supports_attributes(case) } else { Ok(()) }
     }
 
     fn contract(&self, case: &ExplicitCase) -> ErrorContract {

@@ -1,5 +1,6 @@
 //! Folders that define ops: where they are, and what they become.
 
+use crate::contender::KERNELS;
 use crate::manifest::Manifest;
 use crate::page::{FileError, Page};
 use crate::reference::{Python, Reference};
@@ -37,13 +38,35 @@ pub fn folders_at(folder: &Path) -> Vec<PathBuf> {
     }
 }
 
-/// The op folders in a folder, by name.
+/// The op folders in a folder, by name: those that define an op, and those that add kernels to one.
 fn folders_in(folder: &Path) -> Vec<PathBuf> {
-    let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
-    let mut found: Vec<PathBuf> = entries.map(|entry| entry.path()).collect();
-    found.retain(|path| path.join(MANIFEST).is_file());
+    let mut found: Vec<PathBuf> = paths_in(folder).collect();
+    found.retain(|path| path.join(MANIFEST).is_file() || adds_kernels(path));
     found.sort_unstable();
     found
+}
+
+fn paths_in(folder: &Path) -> impl Iterator<Item = PathBuf> + use<> {
+    let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
+    entries.map(|entry| entry.path())
+}
+
+/// Whether a folder adds kernels to the op of its name, which is defined elsewhere: it has no
+/// `op.toml`, and a `.toml` file in its folder `kernels`.
+pub fn adds_kernels(folder: &Path) -> bool {
+    let is_kernel = |path: PathBuf| path.extension().is_some_and(|it| it == "toml");
+    !folder.join(MANIFEST).is_file() && paths_in(&folder.join(KERNELS)).any(is_kernel)
+}
+
+/// Where `cargo bench` leaves the kernels of its programs, below the folder of a project.
+const BENCHES: &str = "target/proofmark/bench";
+
+/// The op folders that `cargo bench` left for the project around `start`.
+pub fn benches_from(start: &Path) -> Vec<PathBuf> {
+    let found = start.ancestors().map(|folder| folder.join(BENCHES)).find(|it| it.is_dir());
+    let mut programs: Vec<PathBuf> = found.iter().flat_map(|it| paths_in(it)).collect();
+    programs.sort_unstable();
+    programs.iter().flat_map(|program| folders_in(program)).collect()
 }
 
 /// Makes an op of a folder. It lives as long as the process.
@@ -55,7 +78,7 @@ pub fn load(folder: &Path, python: Option<&Python>) -> Result<&'static OwnOp, Fi
     let whole = |reason: String| FileError::whole(&path, reason);
     let text = std::fs::read_to_string(&path).map_err(|error| whole(error.to_string()))?;
     let manifest: Manifest = Page { text: &text, path: &path }.read()?;
-    let reference = Reference::new(folder, &manifest.reference.python, python.cloned());
+    let reference = Reference::new(folder, &manifest.reference, python.cloned());
     let op = reference.and_then(|reference| OwnOp::new(folder, manifest, reference));
     Ok(Box::leak(Box::new(op.map_err(whole)?)))
 }
@@ -137,4 +160,44 @@ fn suite(op: &OwnOp) -> String {
         let _ = writeln!(text, "[sweeps.{name}]\ndtypes = [{dtypes}]\naxes = \"{sweep}\"");
     }
     text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::fs;
+
+    fn write(root: &Path, file: &str) {
+        let path = root.join(file);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, "").unwrap();
+    }
+
+    fn names(folders: &[PathBuf]) -> Vec<String> {
+        let name = |folder: &PathBuf| folder.file_name().unwrap().to_string_lossy().into_owned();
+        folders.iter().map(name).collect()
+    }
+
+    #[test]
+    fn a_folder_with_kernels_alone_adds_them_and_one_without_is_none_of_ours() {
+        let root = tempfile::tempdir().unwrap();
+        write(root.path(), "ops/defined/op.toml");
+        write(root.path(), "ops/defined/kernels/fast.toml");
+        write(root.path(), "ops/softmax/kernels/fast.toml");
+        write(root.path(), "ops/other/kernels/triton.py");
+        let found = folders_from(&root.path().join("src/deep"));
+        assert_eq!(names(&found), ["defined", "softmax"]);
+        assert_eq!(found.iter().map(|it| adds_kernels(it)).collect::<Vec<_>>(), [false, true]);
+    }
+
+    #[test]
+    fn what_cargo_bench_left_is_found_from_inside_the_project() {
+        let root = tempfile::tempdir().unwrap();
+        write(root.path(), "target/proofmark/bench/mine-kernels/softmax/kernels/fast.toml");
+        write(root.path(), "target/proofmark/bench/mine-others/gelu/op.toml");
+        let found = benches_from(&root.path().join("src"));
+        assert_eq!(names(&found), ["softmax", "gelu"]);
+        assert!(benches_from(&root.path().join("target/proofmark/bench/mine-others")).len() == 2);
+        assert!(folders_from(root.path()).is_empty());
+    }
 }

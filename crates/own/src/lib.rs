@@ -18,14 +18,17 @@ mod reference;
 mod shelf;
 mod template;
 
-pub use contender::{kernels, reference_id, warm};
+pub use contender::{added_kernels, kernels, reference_id, warm};
 pub use expression::{Expression, ExpressionError};
-pub use folder::{OPS, entry, entry_for, entry_with_mutants, folders_at, folders_from, load};
+pub use folder::{
+    OPS, adds_kernels, benches_from, entry, entry_for, entry_with_mutants, folders_at,
+    folders_from, load,
+};
 pub use format::{BYTES, ImportedOp, Source, import_op};
 pub use interpreter::{Interpreter, OwnHome};
 pub use manifest::MANIFEST;
 pub use op::OwnOp;
 pub use page::FileError;
-pub use reference::{Python, Reference, Traced};
+pub use reference::{Python, Reference, SERVE_REFERENCE, Traced, serve_reference};
 pub use shelf::{OwnPlace, OwnShelf};
 pub use template::{Language, NewOpError, write_op};

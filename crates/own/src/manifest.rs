@@ -7,6 +7,7 @@ use serde::Deserialize;
 use serde::de::{Deserializer, Error as _, MapAccess, Visitor};
 use std::fmt;
 use std::marker::PhantomData;
+use std::path::PathBuf;
 
 /// The name of the file in an op's folder.
 pub const MANIFEST: &str = "op.toml";
@@ -192,13 +193,41 @@ impl WorkText {
 
 /// Where the truth comes from.
 #[derive(Clone, Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub(crate) struct ReferenceText {
-    /// `file.py:function`, relative to the folder.
-    pub(crate) python: String,
-    /// The function of the same file that makes the operands that are `made`. It takes `data_seed`,
-    /// axes and attributes by name, and returns tensors by the names of the operands.
-    pub(crate) inputs: Option<String>,
+#[serde(
+    untagged,
+    deny_unknown_fields,
+    expecting = "write `python = \"file.py:function\"`; `library`, `symbol` and `parameters` are \
+                 what `cargo bench` writes"
+)]
+pub(crate) enum ReferenceText {
+    /// A function in Python.
+    Python {
+        /// `file.py:function`, relative to the folder.
+        python: String,
+        /// The function of the same file that makes the operands that are `made`. It takes
+        /// `data_seed`, axes and attributes by name, and returns tensors by the names of the
+        /// operands.
+        inputs: Option<String>,
+    },
+    /// A function of a shared library, which gives values and scales.
+    Library {
+        /// The library, relative to the folder.
+        library: PathBuf,
+        /// The function.
+        symbol: String,
+        /// What it takes, by name.
+        parameters: Vec<String>,
+    },
+}
+
+impl ReferenceText {
+    /// The function that makes operands, if there is one.
+    pub(crate) fn inputs(&self) -> Option<&str> {
+        match self {
+            ReferenceText::Python { inputs, .. } => inputs.as_deref(),
+            ReferenceText::Library { .. } => None,
+        }
+    }
 }
 
 /// Where an op came from that was read from another project's format.

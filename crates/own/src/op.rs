@@ -166,7 +166,7 @@ impl OwnOp {
         }
         let is_made = |(_, operand): &(String, OperandText)| operand.made;
         let made = self.manifest.operands.0.iter().find(|operand| is_made(operand));
-        if let (Some((name, _)), None) = (made, &self.manifest.reference.inputs) {
+        if let (Some((name, _)), None) = (made, self.manifest.reference.inputs()) {
             return Err(format!("`{name}` is made: name the function in `inputs` of `reference`"));
         }
         for name in self.manifest.proof.specials.iter().flatten() {
@@ -412,7 +412,7 @@ impl Op for OwnOp {
 
     fn structure(&self, case: &Case, seed: u64, inputs: &mut Values) {
         let Ok(signature) = self.signature(case) else { return };
-        if self.manifest.reference.inputs.is_some() {
+        if self.manifest.reference.inputs().is_some() {
             self.reference.make_inputs(self, case, &signature, seed, inputs);
         }
         for (index, operand) in signature.operands().iter().enumerate() {

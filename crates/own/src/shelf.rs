@@ -1,12 +1,12 @@
 //! The own ops that a worker was told of, read when a case asks for them.
 
-use crate::{Interpreter, OwnHome, contender, folder};
+use crate::{Interpreter, MANIFEST, FileError, OwnHome, contender, folder};
 use proofmark_contract::Entry;
 use proofmark_peers::Peer;
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::fmt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::rc::Rc;
 use std::str::FromStr;
 
@@ -43,7 +43,7 @@ type Loaded = (&'static Entry, Vec<&'static dyn Peer>);
 pub struct OwnShelf {
     places: Vec<OwnPlace>,
     interpreter: &'static Interpreter,
-    loaded: Rc<RefCell<BTreeMap<String, Loaded>>>,
+    loaded: Rc<RefCell<BTreeMap<(String, String), Loaded>>>,
 }
 
 impl OwnShelf {
@@ -53,26 +53,56 @@ impl OwnShelf {
         OwnShelf { places, interpreter, loaded: Rc::default() }
     }
 
-    /// The op of that name with its kernels; none if the worker was not told of it.
+    /// The op of that name, with the kernels of the folder that has the wanted one; none if the
+    /// worker was not told of it. `built_in` is the op if this program defines it.
     ///
     /// # Errors
     /// Why its folder cannot be read.
-    pub fn find(&self, op: &str) -> Option<Result<Loaded, String>> {
-        if let Some(known) = self.loaded.borrow().get(op) {
+    pub fn find(
+        &self,
+        op: &str,
+        built_in: Option<&'static Entry>,
+        kernel: &str,
+    ) -> Option<Result<Loaded, String>> {
+        let key = (op.to_owned(), kernel.to_owned());
+        if let Some(known) = self.loaded.borrow().get(&key) {
             return Some(Ok(known.clone()));
         }
-        let place = self.places.iter().find(|place| place.op == op)?;
-        let read = || -> Result<Loaded, String> {
-            let own = folder::load(&place.folder, None).map_err(|error| error.to_string())?;
-            let kernels = contender::kernels(own, self.interpreter);
-            let kernels = kernels.map_err(|error| error.to_string())?;
-            Ok((folder::entry(own), kernels))
+        let of_op = || self.places.iter().filter(|it| it.op == op).map(|it| it.folder.as_path());
+        let defining = of_op().find(|folder| folder.join(MANIFEST).is_file());
+        let adding = of_op()
+            .find(|folder| Some(*folder) != defining && contender::has_kernel(folder, kernel));
+        let found = match (built_in, defining) {
+            (Some(entry), _) => self.added(entry, Vec::new(), adding),
+            (None, Some(folder)) => self.defined(folder, adding),
+            (None, None) => return None,
         };
-        let found = read();
         if let Ok(loaded) = &found {
-            self.loaded.borrow_mut().insert(op.to_owned(), loaded.clone());
+            self.loaded.borrow_mut().insert(key, loaded.clone());
         }
-        Some(found)
+        Some(found.map_err(|error| error.to_string()))
+    }
+
+    /// An op of the user, with its own kernels or those of the folder that adds the wanted one. In
+    /// a sandbox no other folder can be read.
+    fn defined(&self, folder: &Path, adding: Option<&Path>) -> Result<Loaded, FileError> {
+        let own = folder::load(folder, None)?;
+        match adding {
+            Some(_) => self.added(folder::entry(own), own.files(), adding),
+            None => Ok((folder::entry(own), contender::kernels(own, self.interpreter)?)),
+        }
+    }
+
+    /// An op with the kernels of a folder.
+    fn added(
+        &self,
+        entry: &'static Entry,
+        files: Vec<PathBuf>,
+        folder: Option<&Path>,
+    ) -> Result<Loaded, FileError> {
+        let Some(folder) = folder else { return Ok((entry, Vec::new())) };
+        let kernels = contender::added_kernels(entry.op, folder, files, self.interpreter)?;
+        Ok((entry, kernels))
     }
 
     /// Starts the interpreter that all references and wrong kernels share.

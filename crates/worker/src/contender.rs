@@ -45,10 +45,10 @@ impl Contender {
     ) -> Result<Contender, NotLoaded> {
         let pad = std::hint::black_box(Vec::with_capacity(heap_pad));
         let no_op = || NotLoaded::Unsupported(format!("no op `{}`", case.op));
-        let (entry, shelf) = match find(known.entries, &case.op) {
-            Some(entry) => (entry, known.shelf.clone()),
-            None => {
-                let own = known.own.find(&case.op).ok_or_else(no_op)?;
+        let (entry, shelf) = match (find(known.entries, &case.op), id.family) {
+            (Some(entry), family) if family != Family::Own => (entry, known.shelf.clone()),
+            (built_in, _) => {
+                let own = known.own.find(&case.op, built_in, &id.name).ok_or_else(no_op)?;
                 let (entry, kernels) = own.map_err(NotLoaded::Broken)?;
                 (entry, known.shelf.clone().with_own(kernels))
             }

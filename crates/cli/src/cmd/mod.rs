@@ -25,6 +25,7 @@ pub(crate) mod peers;
 pub(crate) mod profile;
 pub(crate) mod prove;
 mod quantities;
+pub(crate) mod reference;
 pub(crate) mod replay;
 pub(crate) mod report;
 pub(crate) mod repro;

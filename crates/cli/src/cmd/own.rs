@@ -4,8 +4,8 @@ use super::libraries;
 use crate::output::{env, say};
 use proofmark_engine::own::{self, Interpreter, OwnPlace};
 use proofmark_engine::peers::Peer;
-use proofmark_engine::{EngineError, add_own_op};
-use std::path::PathBuf;
+use proofmark_engine::{EngineError, add_own_kernels, add_own_op};
+use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
 /// What was found, once for the process.
@@ -29,10 +29,14 @@ pub(super) fn usual(native: &str, ops: &[String]) -> String {
     let Some(found) = FOUND.get().filter(|found| !found.places.is_empty()) else {
         return native.to_owned();
     };
-    let is_own = |op: &String| found.places.iter().any(|place| place.op == *op);
-    match (ops.iter().any(is_own), ops.iter().all(is_own)) {
+    let has_own = |op: &String| found.places.iter().any(|place| place.op == *op);
+    let is_own = |op: &String| {
+        let defines = |place: &OwnPlace| place.op == *op && !own::adds_kernels(&place.folder);
+        found.places.iter().any(defines)
+    };
+    match (ops.iter().any(has_own), ops.iter().all(is_own)) {
         (true, true) => "own/*".to_owned(),
-        (false, false) => native.to_owned(),
+        (false, _) => native.to_owned(),
         _ => format!("{native} own/*"),
     }
 }
@@ -48,16 +52,21 @@ pub(super) fn arguments() -> Vec<String> {
     all
 }
 
-/// Reads the folders of `PROOFMARK_OPS`, or those that the working directory means. A folder that
-/// is not of the form is told and left out, because most commands are about other ops.
+/// Reads the folders of `PROOFMARK_OPS`, or those that the working directory means, and what
+/// `cargo bench` left for this project. A folder that is not of the form is told and left out,
+/// because most commands are about other ops.
 pub(crate) fn load() {
-    let folders = match env("PROOFMARK_OPS") {
+    let found = |variable: &str, from: fn(&Path) -> Vec<PathBuf>| match env(variable) {
         Some(stated) => {
             let stated: Vec<PathBuf> = std::env::split_paths(&stated).collect();
             stated.iter().flat_map(|folder| own::folders_at(folder)).collect()
         }
-        None => std::env::current_dir().map(|at| own::folders_from(&at)).unwrap_or_default(),
+        None => std::env::current_dir().map(|at| from(&at)).unwrap_or_default(),
     };
+    let mut folders: Vec<PathBuf> = found("PROOFMARK_OPS", own::folders_from);
+    folders.extend(found("PROOFMARK_BENCHES", own::benches_from));
+    // Kernels are added to ops that are known by then.
+    folders.sort_by_key(|folder| own::adds_kernels(folder));
     if folders.is_empty() {
         return;
     }
@@ -74,10 +83,14 @@ fn read(folders: &[PathBuf], interpreter: Interpreter) {
     let interpreter: &'static Interpreter = Box::leak(Box::new(interpreter));
     let mut found = Found { interpreter: Some(interpreter), ..Found::default() };
     for folder in folders {
-        match add_own_op(folder, interpreter) {
+        let added = match own::adds_kernels(folder) {
+            true => add_own_kernels(folder, interpreter),
+            false => add_own_op(folder, interpreter),
+        };
+        match added {
             Ok((place, kernels)) => {
                 found.places.push(place);
-                found.kernels.extend(kernels);
+                found.add(kernels);
             }
             Err(error) => tell(&error),
         }
@@ -85,6 +98,24 @@ fn read(folders: &[PathBuf], interpreter: Interpreter) {
     FOUND.get_or_init(|| found);
 }
 
+impl Found {
+    /// Adds kernels. Two of one name for an op could not be told apart.
+    fn add(&mut self, kernels: Vec<&'static dyn Peer>) {
+        for kernel in kernels {
+            let is_same =
+                |known: &&dyn Peer| known.name() == kernel.name() && known.ops() == kernel.ops();
+            match self.kernels.iter().any(is_same) {
+                true => say(&format!(
+                    "warning: there are two kernels `{}` of {}; the second one is left out",
+                    kernel.id(),
+                    kernel.ops().join(", ")
+                )),
+                false => self.kernels.push(kernel),
+            }
+        }
+    }
+}
+
 fn tell(error: &EngineError) {
-    say(&format!("warning: {error}; this op is left out"));
+    say(&format!("warning: {error}; its folder is left out"));
 }

@@ -45,6 +45,8 @@ fn is_stranger(found: &Found, shelf: &PeerShelf) -> bool {
 fn permit(found: &Found, needs: Needs, is_stranger: bool) -> Permit {
     let mut reads: Vec<PathBuf> = found.place.iter().cloned().collect();
     reads.push(found.library.clone());
+    // The op of a kernel may be defined in another folder.
+    reads.extend(found.files.iter().cloned());
     let folder = found.library.parent().unwrap_or(Path::new("/"));
     match (&found.python, is_stranger) {
         (Some(python), _) => {

@@ -40,6 +40,8 @@ pub(super) enum Source {
     Operand(usize),
     /// Elements from one row of an operand to the next.
     Stride(usize),
+    /// Elements from the first to the last of an operand, with the padding of its rows.
+    Span(usize),
     /// Packed weights.
     Packed,
     /// Scratch memory.
@@ -218,10 +220,12 @@ impl<'a> Scene<'a> {
                 return Err(Unsupported(format!("`{name}` is a word: take it as `*const char`")));
             }
             (None, _) => {
-                let of_stride = name.strip_suffix("_stride").and_then(|it| self.place(it));
-                match of_stride {
+                let ending = |ending: &str, source: fn(usize) -> Source| {
+                    name.strip_suffix(ending).and_then(|it| self.place(it)).map(source)
+                };
+                match ending("_stride", Source::Stride).or_else(|| ending("_span", Source::Span)) {
                     Some(_) if is_real => return Err(misfit("a whole number of elements")),
-                    Some(place) => return Ok(Source::Stride(place)),
+                    Some(source) => return Ok(source),
                     None if Threads::By(name.to_owned()) == self.code.threads => {
                         Expression::name(THREADS)
                     }

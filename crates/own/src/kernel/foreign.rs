@@ -141,6 +141,7 @@ struct Foreign {
 enum Moving {
     Operand(usize),
     Stride(usize, Scalar),
+    Span(usize, Scalar),
     Packed,
     Workspace,
 }
@@ -207,6 +208,7 @@ impl Foreign {
         let moving = match source {
             Source::Operand(operand) => Moving::Operand(*operand),
             Source::Stride(operand) => Moving::Stride(*operand, scalar),
+            Source::Span(operand) => Moving::Span(*operand, scalar),
             Source::Packed => Moving::Packed,
             Source::Workspace => Moving::Workspace,
             Source::Word(word) => {
@@ -247,12 +249,10 @@ impl Foreign {
             let bits = match moving {
                 Moving::Operand(operand) => address(operand_of(call, *operand).base()),
                 Moving::Stride(operand, scalar) => {
-                    let stride = operand_of(call, *operand).layout.row_stride;
-                    let bits = i64::try_from(stride).ok().and_then(|it| whole_bits(*scalar, it));
-                    bits.ok_or_else(|| {
-                        let kind = scalar.name();
-                        KernelError::Refused(format!("a stride of {stride} does not fit {kind}"))
-                    })?
+                    fitting(operand_of(call, *operand).layout.row_stride, *scalar)?
+                }
+                Moving::Span(operand, scalar) => {
+                    fitting(operand_of(call, *operand).layout.span(), *scalar)?
                 }
                 Moving::Packed => address(memory.packed),
                 Moving::Workspace => address(memory.workspace),
@@ -309,6 +309,16 @@ fn operand_of<'c>(call: &'c Call<'_>, place: usize) -> &'c Tensor {
         Some(written) => &call.outputs[written],
         None => &call.inputs[place],
     }
+}
+
+/// The bits of a number of elements.
+#[inline]
+fn fitting(elements: usize, scalar: Scalar) -> Result<u64, KernelError> {
+    let bits = i64::try_from(elements).ok().and_then(|it| whole_bits(scalar, it));
+    bits.ok_or_else(|| {
+        let kind = scalar.name();
+        KernelError::Refused(format!("a stride or span of {elements} does not fit {kind}"))
+    })
 }
 
 #[inline]

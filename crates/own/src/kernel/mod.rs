@@ -147,6 +147,22 @@ impl KernelFile {
         }
     }
 
+    /// Whether every call of its library depends on an axis or attribute of this name. A kernel in
+    /// Python may.
+    pub fn takes(&self, name: &str) -> bool {
+        let is_it = |parameter: &Parameter| match &parameter.value {
+            Some(Value::Whole(formula)) => formula.uses(name),
+            Some(Value::Real(_)) => false,
+            None => parameter.name == name,
+        };
+        match &self.code {
+            Code::Library(code) => {
+                code.calls.iter().all(|call| call.prototype.parameters.iter().any(is_it))
+            }
+            Code::Python(_) => true,
+        }
+    }
+
     /// The operands of a case as the kernel takes them: rows lie densely where it cannot be told
     /// how far they are apart.
     ///
@@ -187,16 +203,25 @@ impl KernelFile {
         }
     }
 
+    /// What it does beside computing. It reads no folder, so that a worker may ask.
+    pub fn needs(&self) -> Needs {
+        match &self.code {
+            Code::Library(code) => Needs { jit: code.has_jit, ..Needs::default() },
+            Code::Python(code) => {
+                Needs { jit: code.has_jit, interpreter: true, compiler: code.has_compiler }
+            }
+        }
+    }
+
     /// What its process must be allowed to do. `python` is the interpreter, for a kernel in Python.
     pub fn permit(&self, python: Option<&Found>) -> KernelPermit {
         let folder = self.path.parent().unwrap_or(Path::new("/"));
         let mut reads = vec![self.path.clone()];
-        let needs = match &self.code {
+        match &self.code {
             Code::Library(code) => {
                 reads.push(code.library.clone());
                 let beside = code.library.parent().unwrap_or(folder);
                 reads.extend(files_in(beside, &|name| name.contains(".so")).take(BESIDE));
-                Needs { jit: code.has_jit, ..Needs::default() }
             }
             Code::Python(code) => {
                 reads.push(folder.to_owned());
@@ -207,12 +232,11 @@ impl KernelFile {
                     reads.push(home.prefix.join(part));
                     reads.extend(home.packages.iter().cloned());
                 }
-                Needs { jit: code.has_jit, interpreter: true, compiler: code.has_compiler }
             }
-        };
+        }
         reads.sort_unstable();
         reads.dedup();
-        KernelPermit { reads, needs }
+        KernelPermit { reads, needs: self.needs() }
     }
 
     /// The files that make this kernel what it is, in order. For a kernel in Python these are all

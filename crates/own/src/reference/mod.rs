@@ -1,9 +1,12 @@
 //! Where the truth about a user's op comes from: its reference, run in f64 in a process of its own,
 //! with the error scale derived from its primitives.
 
+mod library;
 mod process;
 
 use crate::OwnOp;
+use crate::manifest::ReferenceText;
+pub use library::{SERVE_REFERENCE, serve_reference};
 use process::Answer;
 pub(crate) use process::{MODULES, Process};
 use proofmark_contract::{Definition, NoTruth, Operand, Signature, Truth, Values, Want};
@@ -28,12 +31,20 @@ pub struct Python {
     pub packages: Vec<PathBuf>,
 }
 
-/// A reference in a Python file.
+/// A reference: a function in a Python file or in a shared library.
 pub struct Reference {
-    python: Option<Python>,
+    runner: Runner,
     file: PathBuf,
     function: String,
     state: Mutex<State>,
+}
+
+/// What runs a reference.
+enum Runner {
+    /// An interpreter; none in a worker.
+    Python(Option<Python>),
+    /// This program, which opens the library; with what the function takes, by name.
+    Library(Vec<String>),
 }
 
 #[derive(Default)]
@@ -54,22 +65,39 @@ struct Whole {
 }
 
 impl Reference {
-    /// The reference `file.py:function` of a folder. Nothing is started yet.
+    /// The reference of a folder. Nothing is started yet.
     ///
     /// # Errors
-    /// If the text is not of this form, or there is no such file.
-    pub fn new(folder: &Path, text: &str, python: Option<Python>) -> Result<Reference, String> {
-        let form = || format!("`python = \"{text}\"` is not of the form `file.py:function`");
-        let (file, function) = text.rsplit_once(':').ok_or_else(form)?;
-        let file = folder.join(file);
-        if function.is_empty() {
-            return Err(form());
-        }
+    /// If the text is not of its form, or there is no such file.
+    pub(crate) fn new(
+        folder: &Path,
+        text: &ReferenceText,
+        python: Option<Python>,
+    ) -> Result<Reference, String> {
+        let (runner, file, function) = match text {
+            ReferenceText::Python { python: text, .. } => {
+                let form =
+                    || format!("`python = \"{text}\"` is not of the form `file.py:function`");
+                let (file, function) = text.rsplit_once(':').ok_or_else(form)?;
+                if function.is_empty() {
+                    return Err(form());
+                }
+                (Runner::Python(python), folder.join(file), function)
+            }
+            ReferenceText::Library { library, symbol, parameters } => {
+                (Runner::Library(parameters.clone()), folder.join(library), symbol.as_str())
+            }
+        };
         if !file.is_file() {
             return Err(format!("there is no file {}", file.display()));
         }
         let state = Mutex::default();
-        Ok(Reference { python, file, function: function.to_owned(), state })
+        Ok(Reference { runner, file, function: function.to_owned(), state })
+    }
+
+    /// Whether it is a function in Python, which can be run eagerly and made wrong kernels of.
+    pub(crate) fn is_python(&self) -> bool {
+        matches!(self.runner, Runner::Python(_))
     }
 
     /// Its file.
@@ -124,6 +152,10 @@ impl Reference {
     /// # Errors
     /// If the reference cannot run, or has a primitive without a rule.
     pub fn trace(&self, op: &OwnOp, case: &Case) -> Result<Traced, NoTruth> {
+        if !self.is_python() {
+            let reason = "wrong kernels are made only of a reference in Python";
+            return Err(NoTruth::Underivable(reason.to_owned()));
+        }
         let signature = op.signature(case).map_err(|error| NoTruth::Failed(error.to_string()))?;
         let answer = self.ask(&request("trace", op, case, &signature), &[], 0)?;
         let text = |value: &Value, key: &str| value[key].as_str().unwrap_or_default().to_owned();
@@ -204,6 +236,10 @@ impl Reference {
     /// Asks once whether the results depend on the inputs, at the default sizes; at those of a
     /// proof if the default ones are large.
     fn vet(&self, op: &OwnOp, case: &Case) -> Result<(), NoTruth> {
+        // A library answers no such question.
+        if !self.is_python() {
+            return Ok(());
+        }
         if let Some(known) = &self.state().vetted {
             return known.clone();
         }
@@ -243,8 +279,18 @@ impl Reference {
     fn ask(&self, request: &Value, inputs: &[&[f64]], room: usize) -> Result<Answer, NoTruth> {
         let mut state = self.state();
         if state.process.is_none() {
-            let python = self.python.as_ref().ok_or_else(|| NoTruth::Absent(INSTALL.to_owned()))?;
-            state.process = Some(Process::start(python, &self.file, &self.function)?);
+            let process = match &self.runner {
+                Runner::Python(python) => {
+                    let absent = || NoTruth::Absent(INSTALL.to_owned());
+                    Process::of_python(python.as_ref().ok_or_else(absent)?)?
+                }
+                Runner::Library(_) => Process::of_library()?,
+            };
+            let mut opening = json!({"do": "open", "file": self.file, "function": self.function});
+            if let Runner::Library(parameters) = &self.runner {
+                opening["parameters"] = json!(parameters);
+            }
+            state.process = Some(process.open(&opening)?);
         }
         let process = state.process.as_mut().expect("it was just started");
         let answer = process.ask(request, inputs, room);
@@ -320,7 +366,7 @@ pub(crate) fn request(deed: &str, op: &OwnOp, case: &Case, signature: &Signature
         .collect();
     json!({"do": deed, "dtype": case.dtype.name(), "axes": axes, "attributes": attributes,
            "operands": operands, "outputs": outputs, "u": UNIT, "seed": SEED,
-           "inputs": op.manifest().reference.inputs})
+           "inputs": op.manifest().reference.inputs()})
 }
 
 /// The seed of the noise that the scale is derived with; records repeat it.

@@ -1,6 +1,6 @@
 //! The process that runs a reference: questions in, answers out, arrays in two memory files.
 
-use super::Python;
+use super::{Python, SERVE_REFERENCE};
 use proofmark_contract::NoTruth;
 use rustix::fd::{AsRawFd, OwnedFd};
 use rustix::fs::{MemfdFlags, ftruncate, memfd_create};
@@ -8,7 +8,6 @@ use serde_json::{Value, json};
 use std::fs::File;
 use std::io::{BufRead, BufReader, Write};
 use std::os::unix::fs::FileExt;
-use std::path::Path;
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 
 /// The modules that run in the process. They reach it by its standard input, so that no file has
@@ -51,39 +50,48 @@ pub(super) struct Answer {
 }
 
 impl Process {
-    /// Starts an interpreter and lets it open the reference.
-    pub(super) fn start(python: &Python, file: &Path, function: &str) -> Result<Process, NoTruth> {
-        let mut process = Process::begin(python)?;
-        process.ask(&json!({"do": "open", "file": file, "function": function}), &[], 0)?;
-        Ok(process)
-    }
-
     /// What a problem of another format is: its sizes, operands and results.
     pub(crate) fn describe(python: &Python, question: &Value) -> Result<Value, NoTruth> {
-        Process::begin(python)?.ask(question, &[], 0).map(|answer| answer.json)
+        Process::of_python(python)?.ask(question, &[], 0).map(|answer| answer.json)
     }
 
     /// Starts an interpreter that knows the modules.
     #[expect(clippy::disallowed_methods, reason = "the reference is no contender: it is the truth")]
-    fn begin(python: &Python) -> Result<Process, NoTruth> {
-        let failed =
-            |what: &str, error: &dyn std::fmt::Display| NoTruth::Failed(format!("{what}: {error}"));
-        let memory = |name: &str| -> Result<OwnedFd, NoTruth> {
-            // It outlives the start of the interpreter on purpose.
-            memfd_create(name, MemfdFlags::empty()).map_err(|error| failed("memory", &error))
-        };
-        let (given, results) = (memory("proofmark-inputs")?, memory("proofmark-results")?);
-        let path = |file: &OwnedFd| format!("/proc/self/fd/{}", file.as_raw_fd());
+    pub(super) fn of_python(python: &Python) -> Result<Process, NoTruth> {
         let mut command = Command::new(&python.program);
-        command.arg("-c").arg(BOOTSTRAP).arg("--input").arg(path(&given));
-        command.arg("--output").arg(path(&results));
+        command.arg("-c").arg(BOOTSTRAP);
         command.env("PYTHONDONTWRITEBYTECODE", "1").env("OMP_NUM_THREADS", "1");
         if !python.packages.is_empty() {
             let folders = std::env::join_paths(&python.packages);
             command.env("PYTHONPATH", folders.map_err(|error| failed("packages", &error))?);
         }
+        let mut process = Process::start(command)?;
+        let modules: Value =
+            MODULES.iter().map(|(name, text)| ((*name).to_owned(), json!(text))).collect();
+        process.say(&modules)?;
+        Ok(process)
+    }
+
+    /// Starts this program once more, to open a library.
+    #[expect(clippy::disallowed_methods, reason = "the reference is no contender: it is the truth")]
+    pub(super) fn of_library() -> Result<Process, NoTruth> {
+        let program = std::env::current_exe().map_err(|error| failed("this program", &error))?;
+        let mut command = Command::new(program);
+        command.arg(SERVE_REFERENCE);
+        Process::start(command)
+    }
+
+    /// Starts a command with two memory files.
+    fn start(mut command: Command) -> Result<Process, NoTruth> {
+        let memory = |name: &str| -> Result<OwnedFd, NoTruth> {
+            // It outlives the start of the process on purpose.
+            memfd_create(name, MemfdFlags::empty()).map_err(|error| failed("memory", &error))
+        };
+        let (given, results) = (memory("proofmark-inputs")?, memory("proofmark-results")?);
+        let path = |file: &OwnedFd| format!("/proc/self/fd/{}", file.as_raw_fd());
+        command.arg("--input").arg(path(&given)).arg("--output").arg(path(&results));
         command.stdin(Stdio::piped()).stdout(Stdio::piped());
-        let program = python.program.display();
+        let program = command.get_program().to_string_lossy().into_owned();
         let mut child =
             command.spawn().map_err(|error| NoTruth::Absent(format!("{program}: {error}")))?;
         let (Some(questions), Some(answers)) = (child.stdin.take(), child.stdout.take()) else {
@@ -91,11 +99,13 @@ impl Process {
         };
         let answers = BufReader::new(answers);
         let (given, results) = (File::from(given), File::from(results));
-        let mut process = Process { child, questions, answers, given, results, is_dead: false };
-        let modules: Value =
-            MODULES.iter().map(|(name, text)| ((*name).to_owned(), json!(text))).collect();
-        process.say(&modules)?;
-        Ok(process)
+        Ok(Process { child, questions, answers, given, results, is_dead: false })
+    }
+
+    /// Lets it open the reference.
+    pub(super) fn open(mut self, opening: &Value) -> Result<Process, NoTruth> {
+        self.ask(opening, &[], 0)?;
+        Ok(self)
     }
 
     /// Whether it can answer no more.
@@ -163,6 +173,10 @@ impl Drop for Process {
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
+}
+
+fn failed(what: &str, error: &dyn std::fmt::Display) -> NoTruth {
+    NoTruth::Failed(format!("{what}: {error}"))
 }
 
 /// The numbers one after the other, as the process reads them.

@@ -131,6 +131,34 @@ fn rows_are_apart_only_for_a_function_that_takes_the_stride() {
 }
 
 #[test]
+fn a_span_counts_the_padding_between_rows() {
+    let (folder, _) = example("softmax.toml");
+    let kernel = of_values(
+        folder.path(),
+        "call = \"spans(y: *mut f32, y_span: usize, x: *const f32, x_span: usize, y_stride: i32, \
+         x_stride: usize)\"",
+    );
+    let (case, signature) = case(CASE);
+    let peered = loaded(&kernel, (&case, &signature));
+    for (padding, span) in [(0, 24.0), (5, 34.0)] {
+        let mut operands = Operands::new((&case, &signature), padding);
+        peered.kernel.run(&mut operands.call(1)).unwrap();
+        assert_eq!(operands.y()[..3], [span, span, 8.0 + padding as f64]);
+    }
+}
+
+#[test]
+fn a_kernel_takes_what_its_parameters_and_their_formulas_name() {
+    let (folder, _) = example("softmax.toml");
+    let kernel = of_values(
+        folder.path(),
+        "call = \"void copy_f32(const float *x, float *y, size_t n = rows * cols)\"",
+    );
+    assert!(kernel.takes("rows") && kernel.takes("cols"));
+    assert!(!kernel.takes("g") && !kernel.takes("n"));
+}
+
+#[test]
 fn element_types_choose_the_function() {
     let (folder, _) = example("softmax.toml");
     let kernel = of_values(
