@@ -34,6 +34,8 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("report", &["schema", "analyze"]),
     ("server", &["engine", "report", "history"]),
     ("cli", &["engine", "report", "server", "worker", "schema"]),
+    ("bench-macros", &[]),
+    ("bench", &["bench-macros"]),
     ("xtask", &["stats"]),
 ];
 

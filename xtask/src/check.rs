@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::Instant;
 
-use crate::{Failure, arrows, docs, exchange, library, metadata, own, smoke, tidy};
+use crate::{Failure, arrows, bench, docs, exchange, library, metadata, own, smoke, tidy};
 
 struct Step {
     name: &'static str,
@@ -64,6 +64,11 @@ const STEPS: &[Step] = &[
         name: "library",
         purpose: "a crate outside calls the ops, from the folder and from the package",
         run: library::run,
+    },
+    Step {
+        name: "bench",
+        purpose: "a crate outside proves and measures its kernels by `cargo bench`",
+        run: bench::run,
     },
     Step {
         name: "doc",

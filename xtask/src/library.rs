@@ -68,7 +68,7 @@ fn stranger(root: &Path, at: &Path, library: &Path, patch: &str) -> Result<PathB
 }
 
 /// The crates of others that a build of this crate compiles.
-fn external(krate: &Path) -> Result<BTreeSet<String>, Failure> {
+pub(crate) fn external(krate: &Path) -> Result<BTreeSet<String>, Failure> {
     let platform = ["--filter-platform", "x86_64-unknown-linux-gnu"];
     let graph = metadata::read(krate, &platform)?;
     let is_external = |id: &&str| id.contains("registry+");

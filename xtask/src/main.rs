@@ -4,6 +4,7 @@
 #![expect(clippy::print_stdout, clippy::print_stderr, reason = "xtask talks to a person")]
 
 mod arrows;
+mod bench;
 mod check;
 mod circles;
 mod commits;

@@ -1,6 +1,6 @@
 //! The own ops that a worker was told of, read when a case asks for them.
 
-use crate::{Interpreter, MANIFEST, FileError, OwnHome, contender, folder};
+use crate::{FileError, Interpreter, MANIFEST, OwnHome, contender, folder};
 use proofmark_contract::Entry;
 use proofmark_peers::Peer;
 use std::cell::RefCell;

@@ -4,8 +4,18 @@ use super::rust_text::{RustText, line_of, words};
 use super::{SourceFile, Violation};
 
 /// Crates that touch memory, processors or other processes for everybody else.
-const CRATES: &[&str] =
-    &["simd", "tensor", "machine", "sandbox", "arena", "worker", "peers", "own"];
+const CRATES: &[&str] = &[
+    "simd",
+    "tensor",
+    "machine",
+    "sandbox",
+    "arena",
+    "worker",
+    "peers",
+    "own",
+    "bench",
+    "bench-macros",
+];
 
 /// How far above the keyword a comment still belongs to it, where code stands between.
 const REACH: usize = 6;
