@@ -55,7 +55,7 @@ pub fn add_own_kernels(
     let name = folder.file_name().unwrap_or_default().to_string_lossy().into_owned();
     let entry = find_op(&name)?;
     let files = own_op(&name).map(OwnOp::files).unwrap_or_default();
-    let kernels = proofmark_own::added_kernels(entry.op, folder, files, interpreter)?;
+    let kernels = proofmark_own::added_kernels(entry.op, folder, &files, interpreter)?;
     Ok((OwnPlace { op: name, folder: folder.to_owned() }, kernels))
 }
 

@@ -24,22 +24,8 @@ pub fn kernels(
     if op.reference().is_python() {
         all.push(Box::leak(Box::new(reference)));
     }
-    all.extend(of_files(op, op.folder(), op.files(), interpreter)?);
+    all.extend(added_kernels(op, op.folder(), &op.files(), interpreter)?);
     Ok(all)
-}
-
-/// The kernels that a folder adds to an op which is defined elsewhere. `files` decide what the op
-/// is; an op of this program has none.
-///
-/// # Errors
-/// What in a file is not of the form.
-pub fn added_kernels(
-    op: &'static dyn Op,
-    folder: &Path,
-    files: Vec<PathBuf>,
-    interpreter: &'static Interpreter,
-) -> Result<Vec<&'static dyn Peer>, FileError> {
-    of_files(op, folder, files, interpreter)
 }
 
 /// Whether a folder has a kernel of this name.
@@ -48,11 +34,15 @@ pub(crate) fn has_kernel(folder: &Path, name: &str) -> bool {
     file("toml").is_file() || file("py").is_file()
 }
 
-/// One kernel for each file in the folder `kernels` of a folder.
-fn of_files(
+/// The kernels of an op, one for each file in the folder `kernels` of a folder. `op_files` decide
+/// what the op is; an op of this program has none.
+///
+/// # Errors
+/// What in a file is not of the form.
+pub fn added_kernels(
     op: &'static dyn Op,
     folder: &Path,
-    op_files: Vec<PathBuf>,
+    op_files: &[PathBuf],
     interpreter: &'static Interpreter,
 ) -> Result<Vec<&'static dyn Peer>, FileError> {
     let mut all: Vec<&'static dyn Peer> = Vec::new();
@@ -66,7 +56,7 @@ fn of_files(
             op,
             ops: one(op.name()),
             folder: folder.to_owned(),
-            op_files: op_files.clone(),
+            op_files: op_files.to_vec(),
             name: kept(&file.name),
             summary: kept(&file.summary),
             file,

@@ -73,7 +73,7 @@ impl OwnShelf {
         let adding = of_op()
             .find(|folder| Some(*folder) != defining && contender::has_kernel(folder, kernel));
         let found = match (built_in, defining) {
-            (Some(entry), _) => self.added(entry, Vec::new(), adding),
+            (Some(entry), _) => self.added(entry, &[], adding),
             (None, Some(folder)) => self.defined(folder, adding),
             (None, None) => return None,
         };
@@ -88,7 +88,7 @@ impl OwnShelf {
     fn defined(&self, folder: &Path, adding: Option<&Path>) -> Result<Loaded, FileError> {
         let own = folder::load(folder, None)?;
         match adding {
-            Some(_) => self.added(folder::entry(own), own.files(), adding),
+            Some(_) => self.added(folder::entry(own), &own.files(), adding),
             None => Ok((folder::entry(own), contender::kernels(own, self.interpreter)?)),
         }
     }
@@ -97,7 +97,7 @@ impl OwnShelf {
     fn added(
         &self,
         entry: &'static Entry,
-        files: Vec<PathBuf>,
+        files: &[PathBuf],
         folder: Option<&Path>,
     ) -> Result<Loaded, FileError> {
         let Some(folder) = folder else { return Ok((entry, Vec::new())) };

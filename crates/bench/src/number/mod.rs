@@ -13,8 +13,8 @@ use std::ops::{Add, AddAssign, Div, DivAssign, Mul, MulAssign, Neg, Sub, SubAssi
 /// A real number of a reference.
 ///
 /// The reference runs in f64 for the truth, in f32 for what no kernel can be asked for, and 24
-/// times with rounding noise for the error scale. Write `T::of(0.5)` for constants, and let sums grow by
-/// `+=`, `.sum()` or [`Real::mul_add`]: then the noise is that of a sum in any order.
+/// times with rounding noise for the error scale. Write `T::of(0.5)` for constants, and let sums
+/// grow by `+=`, `.sum()` or [`Real::mul_add`]: then the noise is that of a sum in any order.
 pub trait Real:
     Copy
     + Debug

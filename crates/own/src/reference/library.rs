@@ -155,7 +155,7 @@ fn memory(name: &str, question: &Value, given: Option<&File>) -> Result<Memory, 
         };
         return Ok(Memory::Read(values));
     }
-    if let Some(output) = list("outputs").iter().position(|it| is_it(it)) {
+    if let Some(output) = list("outputs").iter().position(is_it) {
         let zeros = vec![0.0; elements(&question["outputs"][output])];
         return Ok(Memory::Written { output, values: zeros.clone(), scales: zeros });
     }
