@@ -5,12 +5,13 @@ use crate::exit;
 use crate::output::{Failure, Format, print_document};
 use clap::{Args, ValueEnum};
 use proofmark_engine::{
-    AttributeKind, Covered, Entry, Known, SIZES, Suite, coverage, find_op, ops, peers,
+    AttributeKind, Covered, Entry, Known, Role, SIZES, Suite, coverage, find_op, ops, peers,
 };
 use proofmark_report::reports::{
-    self, CoverageRow, ListedAxis, ListedKernel, ListedOp, ListedSize,
+    self, CoverageRow, ListedAxis, ListedKernel, ListedLimits, ListedOp, ListedOperand, ListedSize,
+    Meant, OpCard,
 };
-use proofmark_schema::Outcome;
+use proofmark_schema::{Case, Outcome};
 
 /// Arguments of `list`.
 #[derive(Args)]
@@ -83,14 +84,14 @@ pub(crate) fn list(what: Option<What>, op: Option<&str>, format: Format) -> Resu
     let listed: Vec<ListedOp> = if what == Some(What::Sizes) {
         Vec::new()
     } else {
-        entries.iter().map(|entry| listed_op(entry)).collect()
+        entries.iter().map(|entry| listed_op(entry)).collect::<Result<_, _>>()?
     };
     let sizes = if what == Some(What::Ops) { Vec::new() } else { listed_sizes(&entries)? };
     print_document(format, &reports::list(&listed, &sizes))?;
     Ok(exit::PASS)
 }
 
-fn listed_op(entry: &Entry) -> ListedOp {
+fn listed_op(entry: &Entry) -> Result<ListedOp, Failure> {
     let attribute = |attribute: &proofmark_engine::Attribute| {
         let values = match attribute.kind {
             AttributeKind::Flag { .. } => "true|false".to_owned(),
@@ -102,7 +103,7 @@ fn listed_op(entry: &Entry) -> ListedOp {
         let default = default.strip_suffix(".0").unwrap_or(&default);
         format!("{}={default} ({values})", attribute.name)
     };
-    ListedOp {
+    Ok(ListedOp {
         name: entry.op.name().to_owned(),
         summary: entry.op.summary().to_owned(),
         edges: entry.op.edges().iter().map(|&edge| edge.to_owned()).collect(),
@@ -131,7 +132,48 @@ fn listed_op(entry: &Entry) -> ListedOp {
                 isas: kernel.isas().iter().map(ToString::to_string).collect(),
             })
             .collect(),
-    }
+        card: card(entry)?,
+    })
+}
+
+/// What the judge knows of the op on the case of its default sizes and first element type.
+fn card(entry: &Entry) -> Result<Option<OpCard>, Failure> {
+    let op = entry.op;
+    let Some(&dtype) = op.dtypes().first() else { return Ok(None) };
+    let case = op
+        .axes()
+        .iter()
+        .fold(Case::new(op.name(), dtype), |case, axis| case.axis(axis.name, axis.default));
+    let Ok(signature) = op.signature(&case) else { return Ok(None) };
+    let role = |role| match role {
+        Role::Input => "input",
+        Role::Weight => "weight",
+        Role::Random => "random",
+        Role::Output => "output",
+        Role::InOut => "inout",
+    };
+    let meant =
+        |name: &str, meaning: &str| Meant { name: name.to_owned(), meaning: meaning.to_owned() };
+    let limits = op.limits(&case);
+    let operands = signature.operands().iter().map(|operand| ListedOperand {
+        name: operand.name.to_owned(),
+        role: role(operand.role),
+        dtype: operand.dtype.to_string(),
+        shape: operand.shape.clone(),
+    });
+    Ok(Some(OpCard {
+        operands: operands.collect(),
+        attributes: op.attributes().iter().map(|one| meant(one.name, one.meaning)).collect(),
+        work: op.work(&case),
+        limits: ListedLimits {
+            q_max: limits.q_max,
+            q_rms: limits.q_rms,
+            structured: limits.structured,
+        },
+        analysis: Suite::of(entry)?.analysis,
+        wrong_kernels: entry.mutants.iter().map(|one| meant(one.name, one.flaw)).collect(),
+        case: case.to_string(),
+    }))
 }
 
 fn listed_sizes(entries: &[&Entry]) -> Result<Vec<ListedSize>, Failure> {

@@ -1,6 +1,7 @@
 //! The report of what there is: ops with axes, element types, kernels and paths; named sizes.
 
 use crate::document::{Cell, Column, Document};
+use proofmark_schema::Work;
 use serde::Serialize;
 use serde_json::json;
 
@@ -24,8 +25,60 @@ pub struct ListedKernel {
     pub isas: Vec<String>,
 }
 
-/// An op.
+/// An operand of an op at its default sizes.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct ListedOperand {
+    /// Its name.
+    pub name: String,
+    /// What a call does with it: `input`, `weight`, `random`, `output` or `inout`.
+    pub role: &'static str,
+    /// Its element type.
+    pub dtype: String,
+    /// Its sizes; the last is contiguous.
+    pub shape: Vec<usize>,
+}
+
+/// A name with what it means: an attribute, or a wrong kernel and its flaw.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Meant {
+    /// The name.
+    pub name: String,
+    /// What it means.
+    pub meaning: String,
+}
+
+/// The limits of the error measure q on a case.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct ListedLimits {
+    /// Greatest q on zero-mean data.
+    pub q_max: f64,
+    /// Root mean square of q on zero-mean data.
+    pub q_rms: f64,
+    /// Greatest q on structured data, before the factor for the length of sums.
+    pub structured: f64,
+}
+
+/// What the judge knows of an op, on its default case.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct OpCard {
+    /// The case that shapes, work and limits are of.
+    pub case: String,
+    /// Its operands.
+    pub operands: Vec<ListedOperand>,
+    /// What each attribute changes.
+    pub attributes: Vec<Meant>,
+    /// Arithmetic and least traffic of one call.
+    pub work: Work,
+    /// The limits of q.
+    pub limits: ListedLimits,
+    /// What limits the op and what to look for.
+    pub analysis: String,
+    /// The wrong kernels that the gate must refuse, with their flaws.
+    pub wrong_kernels: Vec<Meant>,
+}
+
+/// An op.
+#[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct ListedOp {
     /// Its name.
     #[serde(rename = "op")]
@@ -44,6 +97,8 @@ pub struct ListedOp {
     pub kernels: Vec<ListedKernel>,
     /// Peers that have an equal of it.
     pub peers: Vec<String>,
+    /// Operands, work, limits and wrong kernels; none if its default sizes make no case.
+    pub card: Option<OpCard>,
 }
 
 /// A named size and the cases it stands for.
@@ -134,6 +189,7 @@ mod tests {
                 isas: vec!["avx2".to_owned(), "avx512".to_owned()],
             }],
             peers: vec!["mkl".to_owned()],
+            card: None,
         };
         let document = list(&[op], &[]);
         let text = (find("term").unwrap().render)(&document, &Style::default());

@@ -42,7 +42,10 @@ pub use coverage::{CoverageRow, coverage};
 pub use doctor::{DoctorCheck, doctor};
 pub use import::{ImportRow, ImportedFile, import, imports};
 pub use judge::judge;
-pub use list::{ListedAxis, ListedKernel, ListedOp, ListedSize, list};
+pub use list::{
+    ListedAxis, ListedKernel, ListedLimits, ListedOp, ListedOperand, ListedSize, Meant, OpCard,
+    list,
+};
 pub use machine::machine;
 pub use peers::{PeerRow, peers};
 pub use plan::plan;
