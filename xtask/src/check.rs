@@ -5,7 +5,9 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::Instant;
 
-use crate::{Failure, arrows, bench, docs, exchange, library, metadata, own, smoke, tidy};
+use crate::{
+    Failure, arrows, bench, book, docs, exchange, library, metadata, own, smoke, tidy, tutorial,
+};
 
 struct Step {
     name: &'static str,
@@ -84,8 +86,14 @@ const STEPS: &[Step] = &[
     },
     Step {
         name: "docs",
-        purpose: "the tables in the documents are those of the records and the program",
+        purpose: "tables and pages that are made from records and the program are fresh",
         run: |root, _| docs::check(root),
+    },
+    Step { name: "book", purpose: "no dead link; the book builds", run: book::run },
+    Step {
+        name: "tutorial",
+        purpose: "every command of the tutorial ends as its page says",
+        run: |root, _| tutorial::check(root),
     },
     Step { name: "smoke", purpose: "the program's main commands", run: |root, _| smoke::run(root) },
     Step {

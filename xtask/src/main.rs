@@ -5,6 +5,7 @@
 
 mod arrows;
 mod bench;
+mod book;
 mod check;
 mod circles;
 mod commits;
@@ -19,7 +20,8 @@ mod metadata;
 mod own;
 mod smoke;
 mod tidy;
-mod tour;
+mod tree;
+mod tutorial;
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -40,7 +42,9 @@ commands:
   docs                write the tables of the documents from the records and the program
   docs --check        fail if one of them is stale
   locks               choose the newest versions of peers and write their hashes; needs a network
-  tour                type the first five minutes and record them in the docs
+  book                check the links of all pages and build the book in target/book/book
+  tutorial            type the commands of the tutorial and record what they print
+  tutorial --check    type them and fail if one ends otherwise than the page says
   duel ...            compare with other harnesses; `cargo xtask duel` says how; no part of CI
 ";
 
@@ -66,7 +70,9 @@ fn main() -> ExitCode {
         ["docs"] => docs::write(&root),
         ["docs", "--check"] => docs::check(&root),
         ["locks"] => locks::run(&root),
-        ["tour"] => tour::run(&root),
+        ["book"] => check::run_one(&root, "book"),
+        ["tutorial"] => tutorial::write(&root),
+        ["tutorial", "--check"] => tutorial::check(&root),
         ["duel", ref rest @ ..] => duel::run(&root, rest),
         _ => {
             eprint!("{USAGE}");

@@ -1,8 +1,11 @@
 //! Tables of the documents that are made from the records and from the program.
 //!
 //! A pair of marker comments in a page names what makes the lines between them:
-//! `<!-- docs: peers RECORD… -->` and `<!-- docs: end -->`. All other text is written by hand.
+//! `<!-- docs: peers RECORD… -->` and `<!-- docs: end -->`. All other text is written by hand, but
+//! for the pages of commands and ops, which are made as a whole.
 
+mod cards;
+mod commands;
 mod coverage;
 mod number;
 mod ops;
@@ -12,7 +15,7 @@ mod tables;
 
 use std::path::Path;
 
-use crate::{Failure, duel};
+use crate::{Failure, duel, tree};
 
 /// One kind of table: its word in a marker, and what makes it from the words that follow.
 struct Maker {
@@ -32,15 +35,38 @@ const MAKERS: &[Maker] = &[
 ];
 
 /// The pages that have markers.
-const PAGES: &[&str] = &["README.md", "docs/COVERAGE.md", "docs/METHOD.md", "docs/RESULTS.md"];
+const PAGES: &[&str] = &["docs/COVERAGE.md", "docs/METHOD.md", "docs/RESULTS.md", "docs/ops.md"];
 
 /// The picture that is made as a whole.
 const PICTURE: &str = "docs/duel.svg";
 
-/// Writes every page and picture anew.
+/// The picture of the README: a part of the program's own report of a record.
+const REPORT_PICTURE: &str = "docs/pictures/matmul.svg";
+const REPORT: &[&str] = &[
+    "report",
+    "records/2026-11-16-a501fb4beb73/matmul-f32-2048.json",
+    "--only",
+    "ranking",
+    "--format",
+    "svg",
+];
+
+/// Folders in which every page is made as a whole.
+const FOLDERS: &[&str] = &[cards::FOLDER, commands::FOLDER];
+
+/// Writes every page and picture anew, and deletes pages that nothing makes any more.
 pub(crate) fn write(root: &Path) -> Result<(), Failure> {
-    for (name, text) in made(root)? {
-        std::fs::write(root.join(name), text).map_err(|error| format!("{name}: {error}"))?;
+    let made = made(root)?;
+    for name in surplus(root, &made)? {
+        std::fs::remove_file(root.join(&name)).map_err(|error| format!("{name}: {error}"))?;
+        println!("{name} is deleted");
+    }
+    for (name, text) in made {
+        let path = root.join(&name);
+        let folder = path.parent().unwrap_or(root);
+        std::fs::create_dir_all(folder)
+            .and_then(|()| std::fs::write(&path, text))
+            .map_err(|error| format!("{name}: {error}"))?;
         println!("{name} is written");
     }
     Ok(())
@@ -50,8 +76,13 @@ pub(crate) fn write(root: &Path) -> Result<(), Failure> {
 pub(crate) fn check(root: &Path) -> Result<(), Failure> {
     let made = made(root)?;
     let mut stale = 0;
+    for name in surplus(root, &made)? {
+        println!("{name}: there is no such op or command");
+        stale += 1;
+    }
     for (name, text) in &made {
-        let kept = read(root, name)?;
+        // A page that is not there differs in its first line.
+        let kept = read(root, name).unwrap_or_default();
         if let Some((line, kept, made)) = page::difference(&kept, text) {
             println!("{name}:{line}: stale\n  it says   {kept}\n  it should {made}");
             stale += 1;
@@ -64,15 +95,27 @@ pub(crate) fn check(root: &Path) -> Result<(), Failure> {
     }
 }
 
+/// Pages in the folders of generated ones that nothing makes.
+fn surplus(root: &Path, made: &[(String, String)]) -> Result<Vec<String>, Failure> {
+    let is_surplus = |path: &String| {
+        let is_within = FOLDERS.iter().any(|folder| path.starts_with(&format!("{folder}/")));
+        is_within && !made.iter().any(|(name, _)| name == path)
+    };
+    Ok(tree::files(root)?.into_iter().filter(is_surplus).collect())
+}
+
 /// Every page and picture, as it should be.
-fn made(root: &Path) -> Result<Vec<(&'static str, String)>, Failure> {
+fn made(root: &Path) -> Result<Vec<(String, String)>, Failure> {
     let mut made = Vec::new();
     for &name in PAGES {
         let text = page::fill(&read(root, name)?, &|words| make(root, words))
             .map_err(|error| format!("{name}: {error}"))?;
-        made.push((name, text));
+        made.push((name.to_owned(), text));
     }
-    made.push((PICTURE, duel::picture(root)?));
+    made.push((PICTURE.to_owned(), duel::picture(root)?));
+    made.push((REPORT_PICTURE.to_owned(), ops::said(root, REPORT)?));
+    made.extend(cards::pages(root, &ops::listed(root)?)?);
+    made.extend(commands::pages(root)?);
     Ok(made)
 }
 

@@ -12,19 +12,31 @@ use crate::{Failure, check};
 /// Kernels that are not named: every op has them.
 const USUAL: &[&str] = &["parallel", "simd", "scalar"];
 
-/// Builds the program as the tests do, and asks it.
-pub(super) fn table(root: &Path) -> Result<String, Failure> {
+/// Builds the program as the tests do, and gives what it prints.
+pub(super) fn said(root: &Path, args: &[&str]) -> Result<String, Failure> {
     let program = check::program(root)?;
     let output = Command::new(&program)
-        .args(["list", "ops", "--format", "json"])
+        .args(args)
+        .current_dir(root)
         .output()
         .map_err(|error| format!("{}: {error}", program.display()))?;
+    let line = format!("`proofmark {}`", args.join(" "));
     if !output.status.success() {
-        return Err(format!("`proofmark list ops` ended with {}", output.status));
+        return Err(format!("{line} ended with {}", output.status));
     }
-    let listed: Value = serde_json::from_slice(&output.stdout)
-        .map_err(|error| format!("`proofmark list ops --format json`: {error}"))?;
-    rendered(&listed)
+    String::from_utf8(output.stdout).map_err(|error| format!("{line}: {error}"))
+}
+
+/// What the program lists: ops and sizes.
+pub(super) fn listed(root: &Path) -> Result<Value, Failure> {
+    let listed = said(root, &["list", "--format", "json"])?;
+    serde_json::from_str(&listed)
+        .map_err(|error| format!("`proofmark list --format json`: {error}"))
+}
+
+/// The table of all ops.
+pub(super) fn table(root: &Path) -> Result<String, Failure> {
+    rendered(&listed(root)?)
 }
 
 fn rendered(listed: &Value) -> Result<String, Failure> {
@@ -43,7 +55,7 @@ fn rendered(listed: &Value) -> Result<String, Failure> {
         let attributes = attributes.map(|words| words.split('=').next().unwrap_or_default());
         let dtypes: Vec<&str> = array(op, "dtypes").iter().filter_map(Value::as_str).collect();
         rows.push(vec![
-            format!("`{name}`"),
+            format!("[`{name}`](ops/{name}.md)"),
             text(op, "summary").replace('|', "\\|"),
             dtypes.join(" "),
             quoted(others),
@@ -76,7 +88,8 @@ mod tests {
             "peers": ["mkl", "openblas"],
         });
         let table = rendered(&json!({ "ops": [op] })).expect("a table");
-        let row = "| `matmul` | c = a·b | f32 bf16 | `amx` | `layout`, `bias` | 2 |";
+        let row =
+            "| [`matmul`](ops/matmul.md) | c = a·b | f32 bf16 | `amx` | `layout`, `bias` | 2 |";
         assert!(table.contains(row), "{table}");
     }
 

@@ -18,9 +18,8 @@ mod unsafe_code;
 mod whitespace;
 
 use std::path::Path;
-use std::process::Command;
 
-use crate::Failure;
+use crate::{Failure, tree};
 
 /// One text file of the tree; `path` is relative to the root and uses `/`.
 struct SourceFile {
@@ -117,26 +116,11 @@ pub(crate) fn run(root: &Path) -> Result<(), Failure> {
     if failures == 0 { Ok(()) } else { Err(format!("tidy: {failures} violations")) }
 }
 
-/// The text files that are tracked, or would be if they were added.
+/// The text files of the repository; what is not UTF-8 is data, not text.
 fn read_tree(root: &Path) -> Result<Vec<SourceFile>, Failure> {
-    let output = Command::new("git")
-        .current_dir(root)
-        .args(["ls-files", "-z", "--cached", "--others", "--exclude-standard"])
-        .output()
-        .map_err(|error| format!("git did not start: {error}"))?;
-    if !output.status.success() {
-        return Err(format!("git ls-files: {}", String::from_utf8_lossy(&output.stderr).trim()));
-    }
-    let listing = String::from_utf8(output.stdout)
-        .map_err(|error| format!("a file name is not UTF-8: {error}"))?;
     let mut files = Vec::new();
-    for path in listing.split_terminator('\0') {
-        let full = root.join(path);
-        // A tracked file may be deleted or be a link; what is not UTF-8 is data, not text.
-        if !full.symlink_metadata().is_ok_and(|entry| entry.is_file()) {
-            continue;
-        }
-        let bytes = std::fs::read(&full).map_err(|error| format!("{path}: {error}"))?;
+    for path in tree::files(root)? {
+        let bytes = std::fs::read(root.join(&path)).map_err(|error| format!("{path}: {error}"))?;
         if let Ok(text) = String::from_utf8(bytes) {
             files.push(SourceFile::new(path, text));
         }

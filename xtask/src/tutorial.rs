@@ -1,0 +1,208 @@
+//! The tutorial, typed: every command of the page is run, and what it prints is recorded there.
+//!
+//! Each block of kind `console` in the page is one command and its output. A comment before the
+//! block says what else is expected: `<!-- typed: exit 0 or 5, 30 lines -->`.
+
+use std::fs::File;
+use std::path::Path;
+use std::process::Command;
+
+use crate::{Failure, check};
+
+const PAGE: &str = "docs/tutorial.md";
+
+const FENCE: &str = "```console";
+const END: &str = "```";
+const PROMPT: &str = "$ ";
+const OPEN: &str = "<!-- typed:";
+const CLOSE: &str = "-->";
+
+/// Columns of the recorded terminal, and lines of one output where the page does not say.
+const COLUMNS: usize = 100;
+const LINES: usize = 40;
+
+/// What the page expects of a command.
+#[derive(Debug, PartialEq, Eq)]
+struct Expected {
+    /// Exit codes, any of which will do.
+    codes: Vec<i32>,
+    /// Lines of the output that are shown.
+    lines: usize,
+}
+
+/// What was printed, and the exit code.
+struct Said {
+    text: String,
+    code: Option<i32>,
+}
+
+/// Types every command of the page and records the outputs.
+pub(crate) fn write(root: &Path) -> Result<(), Failure> {
+    let page = type_all(root)?;
+    std::fs::write(root.join(PAGE), page).map_err(|error| format!("{PAGE}: {error}"))?;
+    println!("{PAGE} is written");
+    Ok(())
+}
+
+/// Types every command of the page and fails if one ends otherwise than the page says. Outputs may
+/// differ: they hold times, and answers that depend on the machine.
+pub(crate) fn check(root: &Path) -> Result<(), Failure> {
+    type_all(root).map(drop)
+}
+
+fn type_all(root: &Path) -> Result<String, Failure> {
+    let text = std::fs::read_to_string(root.join(PAGE));
+    let text = text.map_err(|error| format!("{PAGE}: {error}"))?;
+    let program = check::program(root)?;
+    let programs = program.parent().unwrap_or(root);
+    let folder = programs.join("tutorial");
+    // Left from the last time; the first time there is nothing.
+    let _ = std::fs::remove_dir_all(&folder);
+    std::fs::create_dir_all(&folder).map_err(|error| format!("{}: {error}", folder.display()))?;
+    retyped(&text, &mut |line| typed(programs, &folder, line))
+        .map_err(|error| format!("{PAGE}: {error}"))
+}
+
+/// The page with every output replaced by what `run` gives for the command.
+fn retyped(
+    page: &str,
+    run: &mut dyn FnMut(&str) -> Result<Said, Failure>,
+) -> Result<String, Failure> {
+    let mut made = String::new();
+    let mut expected = Expected::parse("")?;
+    let mut lines = page.lines();
+    let mut count = 0;
+    while let Some(line) = lines.next() {
+        made += &format!("{line}\n");
+        if let Some(rest) = line.strip_prefix(OPEN) {
+            expected = Expected::parse(rest.trim_end_matches(CLOSE).trim())?;
+        }
+        if line != FENCE {
+            continue;
+        }
+        let first = lines.next().unwrap_or_default();
+        let mut command =
+            first.strip_prefix(PROMPT).ok_or("a console block begins without `$ `")?.to_owned();
+        made += &format!("{first}\n");
+        while command.ends_with('\\') {
+            let next = lines.next().ok_or("a command does not end")?;
+            made += &format!("{next}\n");
+            command = format!("{}\n{next}", command.trim_end_matches('\\'));
+        }
+        if !lines.by_ref().any(|line| line == END) {
+            return Err(format!("the block of `{command}` does not end"));
+        }
+        let said = run(&command)?;
+        if !said.code.is_some_and(|code| expected.codes.contains(&code)) {
+            let Expected { codes, .. } = &expected;
+            return Err(format!(
+                "`{command}` ended with {:?}, and the page expects {codes:?}:\n{}",
+                said.code, said.text
+            ));
+        }
+        made += &cut(&said.text, expected.lines);
+        made += &format!("{END}\n");
+        expected = Expected::parse("")?;
+        count += 1;
+    }
+    match count {
+        0 => Err("there is no command in it".to_owned()),
+        count => {
+            println!("{count} commands ended as the page says");
+            Ok(made)
+        }
+    }
+}
+
+impl Expected {
+    /// Reads `exit 0 or 5, 30 lines`; each part may be missing.
+    fn parse(words: &str) -> Result<Self, Failure> {
+        let mut expected = Expected { codes: vec![0], lines: LINES };
+        let unknown = || format!("`{words}`: write `exit 0 or 5, 30 lines`");
+        for part in words.split(',').map(str::trim).filter(|part| !part.is_empty()) {
+            if let Some(codes) = part.strip_prefix("exit ") {
+                let codes: Result<Vec<i32>, _> = codes.split(" or ").map(str::parse).collect();
+                expected.codes = codes.map_err(|_| unknown())?;
+            } else {
+                let lines = part.strip_suffix(" lines").and_then(|lines| lines.parse().ok());
+                expected.lines = lines.ok_or_else(unknown)?;
+            }
+        }
+        Ok(expected)
+    }
+}
+
+/// The first lines of a text, without blanks at their ends.
+fn cut(text: &str, most: usize) -> String {
+    let mut lines: Vec<&str> = text.lines().map(str::trim_end).collect();
+    if lines.len() > most {
+        lines.truncate(most);
+        lines.push("…");
+    }
+    lines.iter().map(|line| format!("{line}\n")).collect()
+}
+
+/// Runs a command in the tutorial's folder; a person sees data and talk together, in order.
+fn typed(programs: &Path, folder: &Path, line: &str) -> Result<Said, Failure> {
+    println!("$ {line}");
+    // Beside the folder, so that a listing of it shows what a reader sees.
+    let log = programs.join("tutorial.log");
+    let both = File::create(&log).and_then(|file| Ok((file.try_clone()?, file)));
+    let (out, talk) = both.map_err(|error| format!("{}: {error}", log.display()))?;
+    let path = std::env::var("PATH").unwrap_or_default();
+    let status = Command::new("sh")
+        .args(["-c", line])
+        .current_dir(folder)
+        .env("PATH", format!("{}:{path}", programs.display()))
+        .env("COLUMNS", COLUMNS.to_string())
+        .env("PROOFMARK_PEERS", programs.join("tutorial-peers"))
+        .env_remove("PROOFMARK_STORE")
+        .stdout(out)
+        .stderr(talk)
+        .status()
+        .map_err(|error| format!("sh: {error}"))?;
+    let text = std::fs::read_to_string(&log).map_err(|error| format!("{error}"))?;
+    Ok(Said { text, code: status.code() })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SOURCE: &str = "# T\n\nSay it.\n\n```console\n$ one\nold\n```\n\n<!-- typed: exit 0 or 5, \
+                          2 lines -->\n```console\n$ two \\\n  more\n```\n\n```text\n$ kept\n```\n";
+
+    fn made(codes: &[i32]) -> Result<String, Failure> {
+        let mut codes = codes.iter().copied();
+        retyped(SOURCE, &mut |line| {
+            let text = format!("{}\nb\nc\n", line.replace('\n', "+"));
+            Ok(Said { text, code: codes.next() })
+        })
+    }
+
+    #[test]
+    fn only_outputs_are_replaced() {
+        let expected = "# T\n\nSay it.\n\n```console\n$ one\none\nb\nc\n```\n\n<!-- typed: exit 0 or 5, \
+                        2 lines -->\n```console\n$ two \\\n  more\ntwo +  more\nb\n…\n```\n\n\
+                        ```text\n$ kept\n```\n";
+        assert_eq!(made(&[0, 5]).as_deref(), Ok(expected));
+    }
+
+    #[test]
+    fn a_command_that_ends_otherwise_is_refused() {
+        assert!(made(&[0, 0]).is_ok());
+        assert!(made(&[1, 0]).is_err(), "0 unless the page says otherwise");
+        assert!(made(&[0, 1]).is_err(), "neither of the two");
+        assert!(made(&[5, 5]).is_err(), "what is said of one block holds for no other");
+    }
+
+    #[test]
+    fn a_page_without_commands_or_with_a_broken_one_is_refused() {
+        let run =
+            |page: &str| retyped(page, &mut |_| Ok(Said { text: String::new(), code: Some(0) }));
+        assert!(run("# T\n").is_err());
+        assert!(run("```console\nno prompt\n```\n").is_err());
+        assert!(run("```console\n$ open\n").is_err());
+        assert!(run("<!-- typed: exits 3 -->\n```console\n$ a\n```\n").is_err());
+    }
+}
