@@ -53,7 +53,7 @@ fn products_of_bytes_are_exact_at_the_extremes() {
             let sums = simd.dot_i8(simd.int_splat(7), simd.load_bytes(a), simd.load_bytes(b));
             let want: Vec<i32> = products(a, b, false).iter().map(|sum| sum + 7).collect();
             assert_eq!(integers(simd, sums), want, "{}", S::ISA);
-            assert_eq!(simd.int_reduce_sum(sums), want.iter().sum(), "{}", S::ISA);
+            assert_eq!(simd.int_reduce_sum(sums), want.iter().sum::<i32>(), "{}", S::ISA);
         }
         for count in 0..room {
             let mut whole = bytes(count, 9);
