@@ -4,6 +4,7 @@ use crate::clock::monotonic_ns;
 use crate::corpus;
 use crate::plant::{Plant, Planted};
 use crate::serve::Known;
+use crate::settled;
 use proofmark_contract::{Entry, ExplicitCase, Kernel, Signature, check_case, find};
 use proofmark_peers::{NotLoaded, PeerShelf, Peered, load};
 use proofmark_schema::wire::FromWorker;
@@ -48,7 +49,7 @@ impl Contender {
         let (entry, shelf) = match (find(known.entries, &case.op), id.family) {
             (Some(entry), family) if family != Family::Own => (entry, known.shelf.clone()),
             (built_in, _) => {
-                let own = known.own.find(&case.op, built_in, &id.name).ok_or_else(no_op)?;
+                let own = known.own.find(&case.op, built_in, id).ok_or_else(no_op)?;
                 let (entry, kernels) = own.map_err(NotLoaded::Broken)?;
                 (entry, known.shelf.clone().with_own(kernels))
             }
@@ -68,6 +69,10 @@ impl Contender {
             Family::Planted => planted(entry, id, &case).map_err(NotLoaded::Unsupported)?,
             _ => native(known.plant, entry, id, (&case, &signature))
                 .map_err(NotLoaded::Unsupported)?,
+        };
+        let (kernel, receipt) = match known.settles_each_call && kernel.settles() {
+            true => (settled::in_every_call(kernel), Receipt { memory: String::new(), ..receipt }),
+            false => (kernel, receipt),
         };
         let prepared = kernel.prepared_bytes(&case, isa);
         let mut contender = Contender {

@@ -22,6 +22,7 @@ mod processor;
 mod rulers;
 mod sampling;
 mod serve;
+mod settled;
 mod signals;
 
 pub use allocator::CountingAllocator;

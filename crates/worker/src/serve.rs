@@ -46,13 +46,16 @@ pub struct Known {
     pub own: OwnShelf,
     /// What is planted into kernels of this project, for the tool's own tests.
     pub plant: Plant,
+    /// Whether every call of a library must leave its result in the outputs, within the clock.
+    pub settles_each_call: bool,
 }
 
 impl Known {
     /// These ops and no peers.
     pub fn only(entries: &'static [&'static Entry]) -> Known {
         let own = OwnShelf::new(Vec::new(), None);
-        Known { entries, shelf: PeerShelf::new(""), own, plant: Plant::default() }
+        let (shelf, plant) = (PeerShelf::new(""), Plant::default());
+        Known { entries, shelf, own, plant, settles_each_call: false }
     }
 }
 
