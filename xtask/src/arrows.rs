@@ -36,6 +36,8 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("cli", &["engine", "report", "server", "worker", "schema"]),
     ("bench-macros", &[]),
     ("bench", &["bench-macros"]),
+    // It starts the program and shares no code with it.
+    ("mcp", &[]),
     ("xtask", &["stats"]),
 ];
 

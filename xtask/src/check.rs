@@ -6,7 +6,8 @@ use std::process::{Command, Stdio};
 use std::time::Instant;
 
 use crate::{
-    Failure, arrows, bench, book, docs, exchange, library, metadata, own, smoke, tidy, tutorial,
+    Failure, arrows, bench, book, docs, exchange, library, mcp, metadata, own, smoke, tidy,
+    tutorial,
 };
 
 struct Step {
@@ -51,6 +52,11 @@ const STEPS: &[Step] = &[
         name: "own",
         purpose: "an op of a user: its reference, a right kernel, wrong ones",
         run: |root, _| own::run(root),
+    },
+    Step {
+        name: "mcp",
+        purpose: "the MCP server judges kernels for the official client",
+        run: |root, _| mcp::run(root),
     },
     Step {
         name: "doctest",

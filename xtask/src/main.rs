@@ -16,6 +16,7 @@ mod imports;
 mod levels;
 mod library;
 mod locks;
+mod mcp;
 mod metadata;
 mod own;
 mod smoke;

@@ -63,6 +63,7 @@ fn walk(root: &Path, program: &Path, peers: &Path) -> Result<(), Failure> {
         fs::write(kernels.join(name), text).map_err(|error| error.to_string())?;
     }
     run("prove row_norm --with own/wrong", 3)?;
+    submissions(&place, &kernels, &run)?;
     formats(root, &run)?;
     // Its result is 0 whatever the inputs are: nothing can be proven, and nothing is refused.
     let mut blind = Command::new(program);
@@ -123,8 +124,37 @@ fn traces(root: &Path, peers: &Path, file: &Path) -> Result<(), Failure> {
     expect(&mut check, 0)
 }
 
+/// The kernels of the walk as submissions: a right one, one in Python, a wrong one.
+fn submissions(
+    place: &Path,
+    kernels: &Path,
+    run: &dyn Fn(&str, i32) -> Result<(), Failure>,
+) -> Result<(), Failure> {
+    // Their libraries lie beside them, because nothing of a submission is built.
+    let submissions = place.join("submissions");
+    fs::create_dir_all(&submissions).map_err(|error| error.to_string())?;
+    for (from, to) in [
+        ("plain.toml", "fast.toml"),
+        ("plain.so", "plain.so"),
+        ("plain.c", "plain.c"),
+        ("wrong.toml", "slow.toml"),
+        ("wrong.so", "wrong.so"),
+    ] {
+        fs::copy(kernels.join(from), submissions.join(to)).map_err(|error| error.to_string())?;
+    }
+    let arrays = "import numpy as np\n\ndef run(x, weight, y, eps):\n    scale = 1 / np.sqrt(\
+        np.square(x, dtype=np.float64).mean(axis=-1, keepdims=True) + eps)\n    \
+        np.multiply(x * scale.astype(np.float32), weight, out=y)\n";
+    fs::write(submissions.join("arrays.py"), arrays).map_err(|error| error.to_string())?;
+    let rules = "--quick --settle 0 --quiet --format table --case row_norm:f32[rows=32,cols=256]";
+    run(&format!("judge row_norm submissions/fast.toml --held-out 0 {rules}"), 0)?;
+    let in_python = "judge row_norm submissions/arrays.py --against own/plain --held-out 1";
+    run(&format!("{in_python} {rules} --isolation t2"), 0)?;
+    run(&format!("judge row_norm submissions/slow.toml {rules}"), 3)
+}
+
 /// An empty folder.
-fn fresh(place: &Path) -> Result<PathBuf, Failure> {
+pub(crate) fn fresh(place: &Path) -> Result<PathBuf, Failure> {
     if place.exists() {
         fs::remove_dir_all(place).map_err(|error| error.to_string())?;
     }
@@ -132,7 +162,8 @@ fn fresh(place: &Path) -> Result<PathBuf, Failure> {
     Ok(place.to_owned())
 }
 
-fn expect(command: &mut Command, code: i32) -> Result<(), Failure> {
+/// Runs a command, which must end with a code.
+pub(crate) fn expect(command: &mut Command, code: i32) -> Result<(), Failure> {
     println!("$ {command:?}");
     let status = command.status().map_err(|error| format!("{command:?}: {error}"))?;
     match status.code() == Some(code) {

@@ -58,6 +58,8 @@ enum Command {
     Import(cmd::import::Import),
     /// Write a proofmark.toml, and a workflow or script for CI
     Init(cmd::init::Init),
+    /// Judge a kernel that was submitted: one verdict, for contests and agents
+    Judge(Box<cmd::judge::Judge>),
     /// List ops with their axes, attributes, kernels and sizes
     List(cmd::list::List),
     /// Say what this machine is
@@ -131,6 +133,7 @@ fn main() -> ExitCode {
         Command::Export(command) => command.run(),
         Command::Import(command) => command.run(),
         Command::Init(command) => command.run(),
+        Command::Judge(command) => command.run(),
         Command::List(command) => command.run(),
         Command::Machine(command) => command.run(),
         Command::Man(command) => command.run(),

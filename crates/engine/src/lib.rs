@@ -17,6 +17,7 @@ mod prove;
 mod race;
 mod record;
 mod render;
+mod submission_error;
 mod suggest;
 mod sweep;
 mod verbs;
@@ -25,7 +26,7 @@ mod workload;
 pub use error::{EngineError, TrustedPlace};
 pub use event::{Event, Listener};
 pub use git::Tree;
-pub use ops::{add_own_kernels, add_own_op, find_op, ops};
+pub use ops::{add_own_kernels, add_own_op, add_submission, find_op, ops};
 pub use plan::{
     Arm, PROJECT_FILE, Project, Request, Roster, Ruled, RulesRequest, SIZES, Shard, Source, Suite,
     at_this_pace, cases, check_contender, check_specimen, isa_cap, plan, read_rules,
@@ -39,6 +40,7 @@ pub use render::{
     samples, set_constants, snippet, started, stored_run, trace, unit as tuned_unit,
     write_constants,
 };
+pub use submission_error::SubmissionError;
 pub use suggest::nearest;
 pub use sweep::Sweep;
 pub use verbs::bench::Bench;
@@ -57,6 +59,7 @@ pub use verbs::scale::{ScaleRequest, Scaled, scale, scale_of_run};
 pub use verbs::selftest::{
     GateRequest, GateSelfTest, OpSelfTest, OtherGateCount, References, selftest_gate,
 };
+pub use verbs::submission::{SubmissionRequest, judge_submission};
 pub use verbs::timing::{
     PLANTED, TimingRequest, TimingVerdict, loop_overheads, selftest_timing, timing_verdict,
 };

@@ -1,8 +1,8 @@
 //! The ops that this process knows: those of this build, and those of the user's folders.
 
-use crate::{EngineError, nearest};
+use crate::{EngineError, SubmissionError, nearest};
 use proofmark_contract::{Definition, Entry};
-use proofmark_own::{Interpreter, OwnOp, OwnPlace};
+use proofmark_own::{Interpreter, OwnOp, OwnPlace, SubmittedFile};
 use proofmark_peers::Peer;
 use std::path::Path;
 use std::sync::{PoisonError, RwLock};
@@ -57,6 +57,31 @@ pub fn add_own_kernels(
     let files = own_op(&name).map(OwnOp::files).unwrap_or_default();
     let kernels = proofmark_own::added_kernels(entry.op, folder, &files, interpreter)?;
     Ok((OwnPlace { op: name, folder: folder.to_owned() }, kernels))
+}
+
+/// Reads a kernel that was submitted for an op, beside the `known` kernels of the user's ops.
+/// `builds` allows the command in its file to be run, with the rights of this process.
+///
+/// # Errors
+/// If there is no such op, the file is not of the form, or a known kernel has the same name.
+pub fn add_submission(
+    file: &SubmittedFile,
+    known: &[&'static dyn Peer],
+    interpreter: &'static Interpreter,
+    builds: bool,
+) -> Result<&'static dyn Peer, EngineError> {
+    let entry = find_op(&file.op)?;
+    let judged_by = own_op(&file.op).map(OwnOp::files).unwrap_or_default();
+    let kernel = file.read(entry.op, judged_by, interpreter, builds);
+    let kernel = kernel.map_err(SubmissionError::from)?;
+    let is_same = |other: &&&dyn Peer| other.has(&file.op) && other.id() == kernel.id();
+    match known.iter().find(is_same) {
+        Some(_) => {
+            let (id, path) = (kernel.id(), file.path.clone());
+            Err(SubmissionError::SameKernel { id, path }.into())
+        }
+        None => Ok(kernel),
+    }
 }
 
 /// The op of that name, or an error that names the nearest.

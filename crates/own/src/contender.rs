@@ -51,21 +51,38 @@ pub fn added_kernels(
             let reason = "`reference` is the op's own reference: give the kernel another name";
             return Err(FileError::whole(&file.path, reason));
         }
-        let kept = |text: &str| -> &'static str { Box::leak(text.to_owned().into_boxed_str()) };
-        let kernel = OwnKernel {
-            op,
-            ops: one(op.name()),
-            folder: folder.to_owned(),
-            op_files: op_files.to_vec(),
-            name: kept(&file.name),
-            summary: kept(&file.summary),
-            file,
-            interpreter,
-            built: OnceLock::new(),
-        };
-        all.push(Box::leak(Box::new(kernel)));
+        let (place, judged_by) = (folder.to_owned(), op_files.to_vec());
+        let kernel = OwnKernel { place, judged_by, builds: true, ..read(op, file, interpreter) };
+        all.push(kernel.kept());
     }
     Ok(all)
+}
+
+/// The kernel of a file that lies anywhere, for an op of the user or of this build.
+///
+/// It may read less than a kernel in the op's folder: its own file (of a kernel in Python, the
+/// folder of the file), the library with those beside it, and the files that it is judged by.
+pub(crate) fn outside(
+    op: &'static dyn Op,
+    judged_by: Vec<PathBuf>,
+    file: KernelFile,
+    interpreter: &'static Interpreter,
+    builds: bool,
+) -> &'static dyn Peer {
+    let place = match file.code {
+        Code::Library(_) => file.path.clone(),
+        Code::Python(_) => file.path.parent().unwrap_or(Path::new("/")).to_owned(),
+    };
+    OwnKernel { place, judged_by, builds, ..read(op, file, interpreter) }.kept()
+}
+
+/// A kernel as its file describes it.
+fn read(op: &'static dyn Op, file: KernelFile, interpreter: &'static Interpreter) -> OwnKernel {
+    let kept = |text: &str| -> &'static str { Box::leak(text.to_owned().into_boxed_str()) };
+    let (name, summary) = (kept(&file.name), kept(&file.summary));
+    let (ops, built) = (one(op.name()), OnceLock::new());
+    let (place, judged_by, builds) = (PathBuf::new(), Vec::new(), false);
+    OwnKernel { op, ops, name, summary, file, interpreter, built, place, judged_by, builds }
 }
 
 /// Starts the interpreter in which references and wrong kernels run.
@@ -221,21 +238,27 @@ fn why(error: NotLoaded) -> String {
 struct OwnKernel {
     op: &'static dyn Op,
     ops: &'static [&'static str],
-    /// The folder that has its file in `kernels`.
-    folder: PathBuf,
-    /// The files that decide what the op is.
-    op_files: Vec<PathBuf>,
     name: &'static str,
     summary: &'static str,
     file: KernelFile,
     interpreter: &'static Interpreter,
     built: OnceLock<Result<(), String>>,
+    /// What it may read beside its library: a folder or a file.
+    place: PathBuf,
+    /// The files of its op; an op of this program has none.
+    judged_by: Vec<PathBuf>,
+    /// Whether the command in its file may be run.
+    builds: bool,
 }
 
 impl OwnKernel {
+    fn kept(self) -> &'static dyn Peer {
+        Box::leak(Box::new(self))
+    }
+
     /// Builds the library once in a process that may start programs, which a worker may not.
     fn build(&self) -> Result<(), String> {
-        if self.interpreter.python().is_none() {
+        if !self.builds || self.interpreter.python().is_none() {
             return Ok(());
         }
         let build = || self.file.build().map(drop).map_err(|error| error.to_string());
@@ -294,17 +317,26 @@ impl Peer for OwnKernel {
             let library = match (&self.file.code, &python) {
                 (Code::Library(code), _) if !code.library.is_file() => {
                     let (library, file) = (code.library.display(), self.file.path.display());
-                    return Err(format!("there is no {library}: build it, or let {file} say how"));
+                    return Err(match (self.builds, &code.build) {
+                        (false, Some(_)) => format!(
+                            "there is no {library}: build it first, or allow the command in \
+                             {file} with `--build`"
+                        ),
+                        (false, None) => format!("there is no {library}: build it first"),
+                        (true, _) => {
+                            format!("there is no {library}: build it, or let {file} say how")
+                        }
+                    });
                 }
                 (Code::Library(code), _) => code.library.clone(),
                 (Code::Python(_), Some(found)) => found.library.clone(),
                 (Code::Python(_), None) => return Err("there is no interpreter".to_owned()),
             };
             let mut files = self.file.files(python.as_ref());
-            files.extend(self.op_files.iter().cloned());
+            files.extend(self.judged_by.iter().cloned());
             Ok(Found {
                 version: self.file.version.clone(),
-                place: Some(self.folder.clone()),
+                place: Some(self.place.clone()),
                 library,
                 lock: None,
                 python: python.and_then(|found| found.python),
@@ -327,7 +359,7 @@ impl Peer for OwnKernel {
         let signature = self.op.signature(case);
         let signature = signature.map_err(|error| Unsupported(error.to_string()))?;
         self.file.supports(case, &signature)?;
-        if self.op_files.is_empty() { self.supports_attributes(case) } else { Ok(()) }
+        if self.judged_by.is_empty() { self.supports_attributes(case) } else { Ok(()) }
     }
 
     fn contract(&self, case: &ExplicitCase) -> ErrorContract {

@@ -16,6 +16,7 @@ mod op;
 mod page;
 mod reference;
 mod shelf;
+mod submission;
 mod template;
 
 pub use contender::{added_kernels, kernels, reference_id, warm};
@@ -31,4 +32,5 @@ pub use op::OwnOp;
 pub use page::FileError;
 pub use reference::{Python, Reference, SERVE_REFERENCE, Traced, serve_reference};
 pub use shelf::{OwnPlace, OwnShelf};
+pub use submission::SubmittedFile;
 pub use template::{Language, NewOpError, write_op};

@@ -4,10 +4,11 @@ use crate::open::Open;
 use crate::{CallMemory, Called, Found, Peer, PeerShelf, Ready, Source};
 use proofmark_contract::{Call, ExplicitCase, KernelError, Signature, Unsupported};
 use proofmark_schema::wire::MAX_OPERANDS;
-use proofmark_schema::{DType, Receipt};
+use proofmark_schema::{DType, Family, Receipt};
 use proofmark_tensor::Tensor;
 use std::ffi::{CStr, CString, c_char, c_int, c_void};
 use std::mem::{MaybeUninit, offset_of};
+use std::path::{Path, PathBuf};
 use std::ptr::null;
 use std::rc::Rc;
 
@@ -66,6 +67,16 @@ struct RawPeer {
 /// A peer that a user put on the shelf and that this program knows nothing else about.
 pub struct Plugin {
     name: &'static str,
+    submitted: Option<SubmittedLibrary>,
+}
+
+/// A library that is on no shelf.
+struct SubmittedLibrary {
+    /// The one op that it is judged on.
+    ops: &'static [&'static str],
+    library: PathBuf,
+    /// The files of the op.
+    judged_by: Vec<PathBuf>,
 }
 
 impl Plugin {
@@ -74,7 +85,22 @@ impl Plugin {
         shelf.note(name)?;
         // Leaked once for each peer of a process, so that it is like those that are built in.
         let name: &'static str = Box::leak(name.to_owned().into_boxed_str());
-        Some(Box::leak(Box::new(Plugin { name })))
+        Some(Box::leak(Box::new(Plugin { name, submitted: None })))
+    }
+
+    /// A library that was submitted for an op and is on no shelf: a kernel `own/<name>`.
+    /// `judged_by` are the files of an op of the user.
+    pub fn submitted(
+        name: &str,
+        op: &'static str,
+        library: &Path,
+        judged_by: Vec<PathBuf>,
+    ) -> &'static dyn Peer {
+        let name: &'static str = Box::leak(name.to_owned().into_boxed_str());
+        let library = library.to_owned();
+        let submitted =
+            Some(SubmittedLibrary { ops: Box::leak(Box::new([op])), library, judged_by });
+        Box::leak(Box::new(Plugin { name, submitted }))
     }
 }
 
@@ -87,8 +113,25 @@ impl Peer for Plugin {
         "a library of your own, by its C interface"
     }
 
+    fn family(&self) -> Family {
+        if self.submitted.is_some() { Family::Own } else { Family::Peer }
+    }
+
     fn ops(&self) -> &'static [&'static str] {
-        &[]
+        self.submitted.as_ref().map_or(&[], |submitted| submitted.ops)
+    }
+
+    fn elsewhere(&self) -> Option<Result<Found, String>> {
+        let SubmittedLibrary { library, judged_by, .. } = self.submitted.as_ref()?;
+        Some(Ok(Found {
+            version: None,
+            place: Some(library.clone()),
+            library: library.clone(),
+            lock: None,
+            python: None,
+            has_jit: false,
+            files: judged_by.clone(),
+        }))
     }
 
     fn source(&self) -> Source {

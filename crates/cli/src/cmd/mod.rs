@@ -14,7 +14,7 @@ pub(crate) mod doctor;
 pub(crate) mod export;
 pub(crate) mod import;
 pub(crate) mod init;
-mod judge;
+pub(crate) mod judge;
 pub(crate) mod list;
 pub(crate) mod machine;
 pub(crate) mod man;
@@ -31,6 +31,7 @@ pub(crate) mod report;
 pub(crate) mod repro;
 pub(crate) mod scale;
 pub(crate) mod selftest;
+mod selftest_judge;
 pub(crate) mod trace;
 pub(crate) mod tune;
 pub(crate) mod worker;
@@ -54,7 +55,11 @@ fn here(level: Option<Isolation>) -> Result<Here, Failure> {
         .map_err(|error| Failure::environment(format!("cannot find this program: {error}")))?;
     let shelf = shelf();
     let regime = regime(level, sandboxed_environment(&shelf), &shelf);
-    let own_args = own::arguments();
+    let mut own_args = own::arguments();
+    if level == Some(Isolation::T3) {
+        // Any call may be checked, so that each leaves its result.
+        own_args.push("--settle-each-call".to_owned());
+    }
     Ok(Here { program, args: vec!["__worker".to_owned()], own_args, regime })
 }
 

@@ -28,7 +28,7 @@ enum Part {
     /// Same code must not be called different, planted slowdowns must be found
     Timing(Timing),
     /// Planted cheats must not win, honest kernels must not be accused
-    Judge(super::judge::Judge),
+    Judge(super::selftest_judge::Judge),
     /// Every known way out of the sandbox must be refused and reported
     Sandbox(Sandbox),
 }

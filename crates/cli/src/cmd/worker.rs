@@ -3,7 +3,7 @@
 use crate::exit;
 use crate::output::Failure;
 use clap::Args;
-use proofmark_engine::own::{OwnHome, OwnPlace, OwnShelf};
+use proofmark_engine::own::{OwnHome, OwnPlace, OwnShelf, SubmittedFile};
 use proofmark_engine::{Blocks, set_constants};
 
 /// Arguments of the hidden worker command.
@@ -21,6 +21,12 @@ pub(crate) struct Worker {
     /// An op of the user, and its folder
     #[arg(long, value_name = "OP=FOLDER")]
     own: Vec<OwnPlace>,
+    /// A kernel that was submitted for an op
+    #[arg(long, value_name = "OP=FILE")]
+    submission: Option<SubmittedFile>,
+    /// Bring the result of every call of a library into the outputs, within the clock
+    #[arg(long)]
+    settle_each_call: bool,
     /// The interpreter that Python kernels of these ops run in
     #[arg(long, value_name = "JSON")]
     python_home: Option<OwnHome>,
@@ -35,8 +41,10 @@ impl Worker {
         let known = proofmark_worker::Known {
             entries: proofmark_engine::ops(),
             shelf: super::libraries(),
-            own: OwnShelf::new(self.own.clone(), self.python_home.clone()),
+            own: OwnShelf::new(self.own.clone(), self.python_home.clone())
+                .with_submission(self.submission.clone()),
             plant: self.plant,
+            settles_each_call: self.settle_each_call,
         };
         match proofmark_worker::serve(known, self.control_fd) {
             Ok(()) => Ok(exit::PASS),

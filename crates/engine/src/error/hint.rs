@@ -47,6 +47,7 @@ impl EngineError {
             EngineError::Own(_) => {
                 Some("`proofmark new op NAME` writes a folder that works".to_owned())
             }
+            EngineError::Submission(error) => Some(error.hint().to_owned()),
             EngineError::SameOp { .. } => {
                 Some("give the folder, or `name` in its op.toml, another name".to_owned())
             }

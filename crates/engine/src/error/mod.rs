@@ -2,6 +2,7 @@
 
 mod hint;
 
+use crate::SubmissionError;
 use proofmark_contract::{BadCase, NoTruth};
 use proofmark_schema::case::ParseCaseError;
 use proofmark_schema::finding::Severity;
@@ -63,6 +64,9 @@ pub enum EngineError {
         /// The folder.
         folder: PathBuf,
     },
+    /// A submitted kernel is not judged.
+    #[error(transparent)]
+    Submission(#[from] SubmissionError),
     /// There is no such peer.
     #[error("there is no peer `{name}`")]
     UnknownPeer {
@@ -378,6 +382,7 @@ impl EngineError {
             EngineError::CacheInside { .. } | EngineError::Committed { .. } => {
                 Some(Severity::Integrity)
             }
+            EngineError::Submission(error) => error.severity(),
             EngineError::Store(StoreError::BadName(_) | StoreError::Renamed { .. }) => None,
             EngineError::Build { .. } | EngineError::NoGreeting { .. } => Some(Severity::Crashed),
             EngineError::NoTruth { reason: NoTruth::Absent(_), .. }

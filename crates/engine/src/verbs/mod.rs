@@ -15,5 +15,6 @@ pub(crate) mod replay;
 pub(crate) mod sandbox;
 pub(crate) mod scale;
 pub(crate) mod selftest;
+pub(crate) mod submission;
 pub(crate) mod timing;
 pub(crate) mod tune;

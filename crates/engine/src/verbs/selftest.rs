@@ -91,7 +91,7 @@ pub struct References {
     /// The folder with one folder for each op.
     pub folder: PathBuf,
     /// The interpreter that they run in.
-    pub interpreter: Interpreter,
+    pub interpreter: &'static Interpreter,
 }
 
 impl References {

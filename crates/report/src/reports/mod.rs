@@ -29,6 +29,7 @@ mod selftest;
 mod step;
 mod threshold;
 mod timing;
+mod verdict;
 mod verification;
 
 pub use asm::{InspectedCode, asm};
@@ -58,4 +59,5 @@ pub use scaling::scaling;
 pub use selftest::{OtherGateCount, SelftestRow, selftest};
 pub use threshold::{kept_thresholds, threshold};
 pub use timing::timing;
+pub use verdict::verdict;
 pub use verification::{VerifiedRun, verification};
