@@ -15,11 +15,12 @@ pub(crate) struct RustCrate {
     feature: &'static str,
 }
 
-/// The files of a plug-in's folder; the interface lies beside the folder.
+/// The files of a plug-in's folder; the interface lies beside the folder. The manifest has another
+/// name here because Cargo leaves every folder with a `Cargo.toml` out of the package of `peers`.
 macro_rules! files {
     ($folder:literal $(, $more:literal)*) => {
         &[
-            ("Cargo.toml", include_str!(concat!("../plugins/", $folder, "/Cargo.toml"))),
+            ("Cargo.toml", include_str!(concat!("../plugins/", $folder, "/manifest.toml"))),
             ("Cargo.lock", include_str!(concat!("../plugins/", $folder, "/Cargo.lock"))),
             ("src/lib.rs", include_str!(concat!("../plugins/", $folder, "/src/lib.rs"))),
             ("../abi.rs", include_str!("../plugins/abi.rs")),

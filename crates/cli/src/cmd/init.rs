@@ -28,12 +28,11 @@ pub(crate) struct Init {
 /// A file that is written: where, its text, and its mode.
 type Sample = (&'static str, &'static str, u32);
 
-const PROJECT: Sample =
-    ("proofmark.toml", include_str!("../../../../docs/ci/proofmark.toml"), 0o644);
+const PROJECT: Sample = ("proofmark.toml", include_str!("../../ci/proofmark.toml"), 0o644);
 const WORKFLOW: Sample =
-    (".github/workflows/proofmark.yml", include_str!("../../../../docs/ci/proofmark.yml"), 0o644);
+    (".github/workflows/proofmark.yml", include_str!("../../ci/proofmark.yml"), 0o644);
 const SCRIPT: Sample =
-    ("ci/proofmark-check.sh", include_str!("../../../../docs/ci/proofmark-check.sh"), 0o755);
+    ("ci/proofmark-check.sh", include_str!("../../ci/proofmark-check.sh"), 0o755);
 
 impl Init {
     pub(crate) fn run(&self) -> Result<u8, Failure> {

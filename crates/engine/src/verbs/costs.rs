@@ -67,7 +67,7 @@ struct Targets {
 }
 
 /// The targets that are always here.
-pub const TARGETS: &str = include_str!("../../../../suites/seeds/002-targets.toml");
+pub const TARGETS: &str = include_str!("../../suites/seeds/002-targets.toml");
 
 /// Reads targets.
 ///

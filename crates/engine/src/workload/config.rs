@@ -48,7 +48,7 @@ pub fn read_config(path: &Path, name: Option<&str>) -> Result<Model, ModelError>
 }
 
 /// The models that are always here, a config of each on a line, with its source.
-const MODELS: &str = include_str!("../../../../suites/models.jsonl");
+const MODELS: &str = include_str!("../../suites/models.jsonl");
 
 /// The models that are always here.
 ///

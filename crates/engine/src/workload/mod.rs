@@ -27,14 +27,14 @@ use wanted::MOST_CASES;
 
 /// The workloads that are always here.
 const WORKLOADS: &[(&str, &str)] = &[
-    ("transformer", include_str!("../../../../suites/transformer.txt")),
-    ("seeds/000", include_str!("../../../../suites/seeds/000.txt")),
-    ("ci", include_str!("../../../../suites/ci.txt")),
-    ("resnet-50", include_str!("../../../../suites/resnet50.txt")),
-    ("seeds/001", include_str!("../../../../suites/seeds/001.txt")),
-    ("seeds/002", include_str!("../../../../suites/seeds/002.txt")),
-    ("seeds/003", include_str!("../../../../suites/seeds/003.txt")),
-    ("seeds/004", include_str!("../../../../suites/seeds/004.txt")),
+    ("transformer", include_str!("../../suites/transformer.txt")),
+    ("seeds/000", include_str!("../../suites/seeds/000.txt")),
+    ("ci", include_str!("../../suites/ci.txt")),
+    ("resnet-50", include_str!("../../suites/resnet50.txt")),
+    ("seeds/001", include_str!("../../suites/seeds/001.txt")),
+    ("seeds/002", include_str!("../../suites/seeds/002.txt")),
+    ("seeds/003", include_str!("../../suites/seeds/003.txt")),
+    ("seeds/004", include_str!("../../suites/seeds/004.txt")),
 ];
 
 /// Tokens of a model's steps, and tokens before one that is written, where nothing else is said.
