@@ -16,11 +16,24 @@ static ALLOCATOR: proofmark_worker::CountingAllocator = proofmark_worker::Counti
 
 /// Proves compute kernels correct, then measures them side by side.
 #[derive(Parser)]
-#[command(name = "proofmark", version, after_help = AFTER_HELP)]
+#[command(name = "proofmark", version, long_version = BUILT_FROM, after_help = AFTER_HELP)]
 struct Arguments {
     #[command(subcommand)]
     command: Command,
 }
+
+/// What `--version` prints; `-V` prints its first line. The build script knows the rest.
+const BUILT_FROM: &str = concat!(
+    env!("CARGO_PKG_VERSION"),
+    "\ncommit:   ",
+    env!("PROOFMARK_BUILD_COMMIT"),
+    "\ncompiler: ",
+    env!("PROOFMARK_BUILD_COMPILER"),
+    "\ntarget:   ",
+    env!("PROOFMARK_BUILD_TARGET"),
+    ", ",
+    env!("PROOFMARK_BUILD_PROFILE"),
+);
 
 const AFTER_HELP: &str = "\
 Exit codes: 0 pass, 1 regression, 2 usage, 3 incorrect kernel, 4 integrity, 5 undecided,

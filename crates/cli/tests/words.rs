@@ -55,6 +55,22 @@ fn no_command_and_help_show_the_way() {
 }
 
 #[test]
+fn the_long_version_names_commit_compiler_and_target_and_the_short_one_is_a_line() {
+    let short = out(&proofmark(&["-V"]));
+    assert_eq!(short, concat!("proofmark ", env!("CARGO_PKG_VERSION"), "\n"));
+    let long = out(&proofmark(&["--version"]));
+    let lines: Vec<&str> = long.lines().collect();
+    assert_eq!(lines.len(), 4, "{long}");
+    assert_eq!(format!("{}\n", lines[0]), short);
+    let commit = lines[1].strip_prefix("commit:   ").expect("a commit");
+    let hash = commit.strip_suffix(" (modified)").unwrap_or(commit);
+    let is_hash = hash.len() == 40 && hash.chars().all(|letter| letter.is_ascii_hexdigit());
+    assert!(is_hash || commit == "unknown", "{commit}");
+    assert!(lines[2].starts_with("compiler: rustc 1."), "{long}");
+    assert!(lines[3].starts_with("target:   x86_64-"), "{long}");
+}
+
+#[test]
 fn a_typo_in_an_ops_name_is_answered_with_the_nearest() {
     for arguments in [&["bench", "rmsnorm"][..], &["prove", "rms_nrom"], &["list", "--op", "rms"]] {
         let output = proofmark(arguments);

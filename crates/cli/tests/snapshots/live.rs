@@ -159,7 +159,7 @@ fn init_writes_files_once() {
 #[test]
 fn the_version_and_manual_pages() {
     let mut session = Session::new();
-    session.run(WIDE, Exact, "--version");
+    session.run(WIDE, Exact, "-V");
     session.run(WIDE, Exact, "man --out pages");
     session.hold("version");
 }

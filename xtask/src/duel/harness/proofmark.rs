@@ -11,7 +11,7 @@ pub(super) const HARNESS: Harness = Harness {
     rule: "its verdict, at 1 % error for all looks together; one thread is pinned by itself; \
            seconds are to the verdict, without the proof of the kernel",
     makes_several: true,
-    version: |rig| Ok(output(bounded(1.0).arg(&rig.proofmark).arg("--version"))?.trim().to_owned()),
+    version: |rig| Ok(output(bounded(1.0).arg(&rig.proofmark).arg("-V"))?.trim().to_owned()),
     compare,
 };
 
