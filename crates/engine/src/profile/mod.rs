@@ -1,6 +1,7 @@
 //! Where the time of a proven contender goes: its worker is sampled while it runs.
 
 mod asm;
+mod debug_file;
 mod symbols;
 
 pub use asm::{Inspected, inspect};

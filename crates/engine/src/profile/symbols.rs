@@ -1,5 +1,6 @@
 //! From addresses of a process to functions, lines and bytes.
 
+use super::debug_file;
 use addr2line::Loader;
 use object::{Object, ObjectSection, ObjectSegment, ObjectSymbol, SymbolKind};
 use proofmark_analyze::Frame;
@@ -65,7 +66,9 @@ impl Symbols {
                 let (offset, length) = segment.file_range();
                 (offset, length, segment.address())
             });
-            Some(File { segments: segments.collect(), loader: Loader::new(path).ok()? })
+            let lines = debug_file::find(path, &object);
+            let loader = Loader::new(lines.as_deref().unwrap_or(path)).ok()?;
+            Some(File { segments: segments.collect(), loader })
         };
         self.files.entry(path.to_owned()).or_insert_with(open).as_ref()
     }

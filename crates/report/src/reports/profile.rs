@@ -89,6 +89,12 @@ pub fn profile(of: &ProfiledCase<'_>, profile: &Profile) -> Document {
             false => "the kernel's clock event",
         }
     ));
+    if profile.lines.is_empty() && profile.samples > 0 {
+        document.note(
+            "there are no lines, because the sampled code has no debug information here; \
+             docs/install.md#symbols says how to get that of proofmark",
+        );
+    }
     if of.lost > 0 {
         document.note(format!("{} more were lost for want of room: give less --hertz", of.lost));
     }
@@ -224,6 +230,12 @@ mod tests {
         assert!(text.contains("a call allocates nothing"), "{text}");
         assert!(text.contains("250 a second, by a timer of its own"), "{text}");
         assert!(text.contains("3 more were lost"), "{text}");
+        assert!(!text.contains("no debug information"), "{text}");
+
+        let stripped = profile(&of, &Profile { lines: vec![], ..example() });
+        let style = Style { width: 120, colour: false };
+        let text = (find("term").unwrap().render)(&stripped, &style);
+        assert!(text.contains("no debug information"), "{text}");
     }
 
     #[test]
