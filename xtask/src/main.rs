@@ -19,6 +19,7 @@ mod locks;
 mod mcp;
 mod metadata;
 mod own;
+mod release;
 mod smoke;
 mod tidy;
 mod tree;
@@ -46,6 +47,9 @@ commands:
   book                check the links of all pages and build the book in target/book/book
   tutorial            type the commands of the tutorial and record what they print
   tutorial --check    type them and fail if one ends otherwise than the page says
+  release             make what is published in target/release-artefacts, and try each of it in an
+                      empty environment; no part of CI
+  release --check     try what is there again; with a NAME, only that
   duel ...            compare with other harnesses; `cargo xtask duel` says how; no part of CI
 ";
 
@@ -74,6 +78,7 @@ fn main() -> ExitCode {
         ["book"] => check::run_one(&root, "book"),
         ["tutorial"] => tutorial::write(&root),
         ["tutorial", "--check"] => tutorial::check(&root),
+        ["release", ref rest @ ..] => release::run(&root, rest),
         ["duel", ref rest @ ..] => duel::run(&root, rest),
         _ => {
             eprint!("{USAGE}");
