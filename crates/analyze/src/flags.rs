@@ -1,4 +1,9 @@
-//! Red flags: what makes a number, a contender or a whole run doubtful.
+//! Doubts: what a reader should know about a number, a contender or a whole run.
+//!
+//! Few of them are red flags. A red flag is what must be looked at before a number is used: a
+//! kernel under test that was refused, a contender that was caught or is faster than the machine
+//! allows, and a run that was disturbed for the most part. Everything else is a detail of its row:
+//! a peer that was refused has no number, and a wide interval is written beside its time.
 
 use crate::cells::cells;
 use crate::metrics;
@@ -16,16 +21,22 @@ const FAT: f64 = 1.5;
 const FAT_FLOOR: u64 = 1 << 20;
 /// Efficiency in per cent above which the limit, the work or the time is wrong.
 const OVER: f64 = 105.0;
+/// Share of a run's times or races above which a disturbance is about the run and not about a row.
+const MOST: f64 = 0.5;
 
 /// What kind of doubt.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum FlagKind {
-    /// Refused as wrong or not to be trusted.
+    /// Refused as wrong.
     Wrong,
     /// Crashed or ran out of time.
     Failure,
+    /// Caught, or passed by a test that could not have failed.
+    Untrusted,
     /// Faster than the machine allows.
     Impossible,
+    /// Most times of the run have a wide interval.
+    Unsteady,
     /// A wide interval or unsteady slices.
     Variance,
     /// Much more memory than another needs for the same case.
@@ -44,7 +55,9 @@ impl FlagKind {
         match self {
             FlagKind::Wrong => "wrong",
             FlagKind::Failure => "failure",
+            FlagKind::Untrusted => "not to be trusted",
             FlagKind::Impossible => "impossible speed",
+            FlagKind::Unsteady => "unsteady run",
             FlagKind::Variance => "variance",
             FlagKind::Memory => "memory",
             FlagKind::Allocation => "allocation",
@@ -57,9 +70,16 @@ impl FlagKind {
     pub fn advice(self) -> &'static str {
         match self {
             FlagKind::Wrong | FlagKind::Failure => "run the command of its refusal",
+            FlagKind::Untrusted => {
+                "use none of its times until the command of its refusal tells why"
+            }
             FlagKind::Impossible => {
                 "probe the machine again while it is quiet; if it stays, the \
                                      call skips work or keeps old results"
+            }
+            FlagKind::Unsteady => {
+                "use the ratios, whose arms are interleaved; for times, measure \
+                                   again on a quiet machine with more trials (`proofmark doctor`)"
             }
             FlagKind::Variance => "let nothing else run (`proofmark doctor`), give it more trials",
             FlagKind::Memory => "look for copies of operands, and packing that is kept",
@@ -68,11 +88,18 @@ impl FlagKind {
             FlagKind::Missing => "`proofmark peers` shows how to get what is absent",
         }
     }
+}
 
-    /// Whether it casts doubt on what was measured; the others only tell of what was not.
-    pub fn is_red(self) -> bool {
-        !matches!(self, FlagKind::Missing)
-    }
+/// One doubt about one record.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Doubt<'a> {
+    /// The record.
+    pub record: &'a Record,
+    /// The kind.
+    pub kind: FlagKind,
+    /// What was seen.
+    pub words: String,
+    size: f64,
 }
 
 /// Doubts of one kind about one contender.
@@ -80,41 +107,99 @@ impl FlagKind {
 pub struct Flag {
     /// The kind.
     pub kind: FlagKind,
-    /// The contender it is about; `the machine` for noise.
+    /// The contender it is about; `the machine` for noise and `the run` for all of it.
     pub who: String,
     /// Cases it was seen on.
     pub cases: usize,
     /// The worst of them: the case and what was seen.
     pub worst: String,
+    /// The op of the worst; empty for all of a run.
+    pub op: String,
+    /// Whether it must be looked at before a number is used.
+    pub is_red: bool,
     size: f64,
 }
 
-/// All flags, the gravest kind first and the most cases first within it.
+/// Every doubt about every record, in the order of the records.
 ///
 /// `spread` gives the spread of a record's slices, where these are at hand.
-pub fn flags<'a>(
+pub fn doubts<'a>(
     records: impl IntoIterator<Item = &'a Record>,
     spread: &dyn Fn(&Record) -> Option<f64>,
-) -> Vec<Flag> {
-    let mut found: Vec<Flag> = Vec::new();
+) -> Vec<Doubt<'a>> {
+    let mut found = Vec::new();
     for cell in cells(records) {
         let measured = cell.iter().filter_map(|record| record.judged.performance());
         let least = measured.map(|of| of.peak_bytes).filter(|&bytes| bytes > 0).min();
         for record in cell {
-            for (kind, size, words) in seen(record, least, spread(record)) {
-                let who = match kind {
-                    FlagKind::Noise => "the machine".to_owned(),
-                    _ => record.contender.to_string(),
-                };
-                note(
-                    &mut found,
-                    Flag { kind, who, cases: 1, worst: format!("{}: {words}", record.case), size },
-                );
-            }
+            let seen = seen(record, least, spread(record));
+            found.extend(seen.into_iter().map(|(kind, size, words)| Doubt {
+                record,
+                kind,
+                words,
+                size,
+            }));
         }
     }
-    found.sort_by(|a, b| a.kind.cmp(&b.kind).then(b.cases.cmp(&a.cases)).then(a.who.cmp(&b.who)));
     found
+}
+
+/// All flags: the red ones first, then the gravest kind, then the most cases.
+///
+/// `spread` gives the spread of a record's slices, where these are at hand.
+pub fn flags<'a>(
+    records: impl IntoIterator<Item = &'a Record> + Clone,
+    spread: &dyn Fn(&Record) -> Option<f64>,
+) -> Vec<Flag> {
+    let mut found: Vec<Flag> = Vec::new();
+    let doubts = doubts(records.clone(), spread);
+    for Doubt { record, kind, words, size } in &doubts {
+        let (kind, size) = (*kind, *size);
+        let who = match kind {
+            FlagKind::Noise => "the machine".to_owned(),
+            _ => record.contender.to_string(),
+        };
+        // A refused peer has no number that could be used.
+        let is_red = match kind {
+            FlagKind::Untrusted | FlagKind::Impossible => true,
+            FlagKind::Wrong | FlagKind::Failure => record.contender.family != Family::Peer,
+            _ => false,
+        };
+        let worst = format!("{}: {words}", record.case);
+        let op = record.case.op.clone();
+        note(&mut found, Flag { kind, who, cases: 1, worst, op, is_red, size });
+    }
+    let measured: Vec<&Performance> =
+        records.into_iter().filter_map(|record| record.judged.performance()).collect();
+    let races = measured.iter().filter(|of| of.slices.arm == 0 && of.conditions.is_some()).count();
+    for flag in found.iter_mut().filter(|flag| flag.kind == FlagKind::Noise) {
+        flag.is_red = flag.cases as f64 > MOST * races as f64;
+    }
+    found.extend(unsteady(&measured, &doubts));
+    found.sort_by(|a, b| {
+        let order = b.is_red.cmp(&a.is_red).then(a.kind.cmp(&b.kind));
+        order.then(b.cases.cmp(&a.cases)).then(a.who.cmp(&b.who))
+    });
+    found
+}
+
+/// The flag of a run of which most times are not steady.
+fn unsteady(measured: &[&Performance], doubts: &[Doubt<'_>]) -> Option<Flag> {
+    let cases = doubts.iter().filter(|doubt| doubt.kind == FlagKind::Variance).count();
+    if cases as f64 <= MOST * measured.len() as f64 {
+        return None;
+    }
+    let mut widths: Vec<f64> = measured.iter().map(|of| of.wall_ns.relative_half_width()).collect();
+    widths.sort_by(f64::total_cmp);
+    let middle = widths[widths.len() / 2];
+    let worst = format!(
+        "{cases} of {} times are unsteady, and half of all are known only to ±{} % or worse",
+        measured.len(),
+        three_digits(100.0 * middle)
+    );
+    let who = "the run".to_owned();
+    let (kind, op) = (FlagKind::Unsteady, String::new());
+    Some(Flag { kind, who, cases, worst, op, is_red: true, size: middle })
 }
 
 fn note(found: &mut Vec<Flag>, flag: Flag) {
@@ -123,7 +208,7 @@ fn note(found: &mut Vec<Flag>, flag: Flag) {
         Some(known) => {
             known.cases += 1;
             if flag.size > known.size {
-                (known.size, known.worst) = (flag.size, flag.worst);
+                (known.size, known.worst, known.op) = (flag.size, flag.worst, flag.op);
             }
         }
         None => found.push(flag),
@@ -135,9 +220,9 @@ fn seen(record: &Record, least: Option<u64>, spread: Option<f64>) -> Vec<(FlagKi
     let mut seen = Vec::new();
     if let Some(refusal) = &record.judged.proof().refusal {
         let kind = match refusal.outcome {
-            Outcome::Wrong | Outcome::Mistrusted => FlagKind::Wrong,
+            Outcome::Wrong => FlagKind::Wrong,
             Outcome::Crashed | Outcome::TimedOut | Outcome::Broken => FlagKind::Failure,
-            Outcome::Caught => FlagKind::Impossible,
+            Outcome::Caught | Outcome::Mistrusted => FlagKind::Untrusted,
             _ => FlagKind::Missing,
         };
         seen.push((kind, 0.0, format!("{}, {}", refusal.outcome, refusal.reason)));
@@ -212,8 +297,13 @@ mod tests {
     fn each_doubt_raises_its_own_and_the_gravest_comes_first() {
         let mut wide = quiet_one("native/simd");
         performance(&mut wide).wall_ns.high *= 1.5;
-        assert_eq!(kinds(&[wide], None), [FlagKind::Variance]);
-        assert_eq!(kinds(&[quiet_one("native/simd")], Some(0.3)), [FlagKind::Variance]);
+        let steady = [1, 2].map(|arm| timed("native/steady", arm, 100.0));
+        assert_eq!(
+            kinds(&[wide, steady[0].clone(), steady[1].clone()], None)[0],
+            FlagKind::Variance
+        );
+        let restless = kinds(&[quiet_one("native/simd")], Some(0.3));
+        assert_eq!(restless, [FlagKind::Unsteady, FlagKind::Variance]);
         let mut fat = quiet_one("native/fat");
         performance(&mut fat).peak_bytes = 9_000_000;
         assert_eq!(kinds(&[quiet_one("native/simd"), fat], None), [FlagKind::Memory]);
@@ -232,11 +322,33 @@ mod tests {
             performance(&mut record).wall_ns.high *= times;
             record
         };
-        let [flag] = &flags(&[wide("add", 1.5), wide("mul", 3.0), wide("sub", 1.5)], &|_| None)[..]
-        else {
-            panic!("one flag");
-        };
+        let found = flags(&[wide("add", 1.5), wide("mul", 3.0), wide("sub", 1.5)], &|_| None);
+        let [run, flag] = &found[..] else { panic!("one flag and the run's") };
         assert_eq!(flag.cases, 3);
-        assert!(flag.worst.starts_with("mul:"), "{}", flag.worst);
+        assert!(flag.worst.starts_with("mul:") && !flag.is_red, "{}", flag.worst);
+        assert_eq!((run.kind, run.is_red, run.who.as_str()), (FlagKind::Unsteady, true, "the run"));
+    }
+
+    #[test]
+    fn a_red_flag_is_what_must_be_looked_at_before_a_number_is_used() {
+        let refused_one = |contender: &str, outcome| {
+            let mut record = refused(outcome);
+            record.contender = contender.parse().unwrap();
+            record
+        };
+        let sound = || (0..4).map(|arm| timed("native/steady", arm, 100.0));
+        for (contender, outcome, is_red) in [
+            ("native/simd", Outcome::Wrong, true),
+            ("own/mine", Outcome::Crashed, true),
+            ("peer/acme", Outcome::Wrong, false),
+            ("peer/acme", Outcome::Crashed, false),
+            ("peer/acme", Outcome::Caught, true),
+            ("peer/acme", Outcome::Mistrusted, true),
+            ("native/simd", Outcome::Unsupported, false),
+        ] {
+            let records: Vec<Record> = sound().chain([refused_one(contender, outcome)]).collect();
+            let red = flags(&records, &|_| None).iter().filter(|flag| flag.is_red).count();
+            assert_eq!(red, usize::from(is_red), "{contender} {outcome}");
+        }
     }
 }

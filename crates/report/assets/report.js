@@ -74,8 +74,7 @@ for (const holder of document.querySelectorAll('.t')) {
 
 // 2. Plots: hover, arrow keys, a legend that hides series, values as a list.
 const tip = document.getElementById('tip');
-function interactive(figure) {
-  const plot = figure.querySelector('svg');
+function interactive(figure, plot) {
   let marks;
   const all = () => (marks ??= [...plot.querySelectorAll('title')].map((title) => {
     const node = title.parentNode;
@@ -143,7 +142,10 @@ function interactive(figure) {
       if (event.key === 'Enter' || event.key === ' ') { event.preventDefault(); toggle(); }
     });
   }
-  const details = figure.querySelector('details');
+  if (plot.classList.contains('narrow')) return;
+  const details = make('details');
+  details.append(make('summary', {}, 'Values of this plot'));
+  figure.append(details);
   details.addEventListener('toggle', () => {
     if (!details.open || details.querySelector('ul')) return;
     const list = make('ul');
@@ -151,7 +153,9 @@ function interactive(figure) {
     details.append(list);
   });
 }
-document.querySelectorAll('figure').forEach(interactive);
+for (const figure of document.querySelectorAll('figure')) {
+  for (const plot of figure.querySelectorAll('svg')) interactive(figure, plot);
+}
 
 // 3. The slices behind a number.
 const samples = JSON.parse(document.getElementById('samples').textContent);

@@ -15,7 +15,9 @@ mod read;
 pub mod render;
 pub mod reports;
 
-pub use document::{Align, Cell, Column, Document, Emphasis, Samples, Section, Table};
+pub use document::{
+    Align, Cell, Column, Details, Document, Emphasis, KeyFigure, Samples, Section, Shade, Table,
+};
 pub use flat::flat_record;
 pub use plot::{Plot, PlotAxis, PlotKind, Point, Series};
 pub use read::{BenchFile, ReadError, read_bench};

@@ -18,6 +18,8 @@ pub enum PlotKind {
     Distribution,
     /// Points under lines that are limits.
     Roofline,
+    /// A row a point, in the order of `x`: its label, its interval against 1, and its note.
+    Intervals,
 }
 
 /// One axis of a plot.
@@ -70,6 +72,9 @@ pub struct Point {
     /// What it is.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub label: String,
+    /// What stands beside it, column by column.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub beside: Vec<String>,
 }
 
 impl Point {
@@ -123,6 +128,9 @@ pub struct Plot {
     /// What colours the cells of a heat map.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub value: Option<PlotAxis>,
+    /// What it says, for a reader who does not see it.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub says: String,
     /// What is drawn.
     pub series: Vec<Series>,
 }
@@ -130,7 +138,8 @@ pub struct Plot {
 impl Plot {
     /// A plot without series.
     pub fn new(title: impl Into<String>, kind: PlotKind, x: PlotAxis, y: PlotAxis) -> Plot {
-        Plot { title: title.into(), kind, x, y, value: None, series: Vec::new() }
+        let (title, says) = (title.into(), String::new());
+        Plot { title, kind, x, y, value: None, says, series: Vec::new() }
     }
 
     /// The plot with one more series.

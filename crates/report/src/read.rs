@@ -3,6 +3,7 @@
 use proofmark_schema::conditions::{Conditions, Quiet};
 use proofmark_schema::finding::Finding;
 use proofmark_schema::isolation::Confinement;
+use proofmark_schema::machine::MachineFacts;
 use proofmark_schema::memory::{CacheState, PageState};
 use proofmark_schema::plan::Absence;
 use proofmark_schema::precision::Precision;
@@ -42,6 +43,8 @@ pub struct BenchFile {
     pub findings: Vec<Finding>,
     /// The contenders that could not enter.
     pub absent: Vec<Absence>,
+    /// Where it ran, if the file is the JSON of a report.
+    pub machine: Option<MachineFacts>,
 }
 
 /// Reads the JSON of a bench.
@@ -59,6 +62,7 @@ pub fn read_bench(data: &Value) -> Result<BenchFile, ReadError> {
         records,
         findings: list(data.get("findings")),
         absent: list(data.get("absent")),
+        machine: data.get("machine").and_then(|runs| of(runs.get(0)?, "machine")),
     })
 }
 

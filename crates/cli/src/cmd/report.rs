@@ -24,7 +24,7 @@ pub(crate) struct Report {
     /// Write a page to this file, which needs no network; `-` is stdout
     #[arg(long, value_name = "PATH")]
     html: Option<PathBuf>,
-    /// Only these parts, as `ranking,status`
+    /// Only these parts with all their details, as `lead,bench`
     #[arg(long, value_delimiter = ',', value_name = "PART", value_parser = parts())]
     only: Vec<String>,
     /// Only these ops
@@ -44,7 +44,7 @@ const AFTER_HELP: &str = "\
 Examples:
   proofmark report                              the last run, all of it
   proofmark report --html report.html           the same as a page, with plots and slices
-  proofmark report --only ranking,status        the fastest, and what to optimise first
+  proofmark report --only lead,status           who wins, and what to optimise first
   proofmark report 01a1df84 01a1e036            two runs beside each other
   proofmark report --op matmul --contender 'native/*' --format svg > matmul.svg";
 
@@ -142,7 +142,9 @@ fn read(path: &Path) -> Result<ReportedRun, Failure> {
     let bytes = std::fs::read(path).map_err(|error| failure(error.to_string()))?;
     let data = serde_json::from_slice(&bytes).map_err(|error| failure(error.to_string()))?;
     let file = read_bench(&data).map_err(|error| failure(error.to_string()))?;
-    let run = data.get("run").and_then(serde_json::Value::as_str).unwrap_or_default();
+    // `bench` names one run; a report that was written as JSON has a list.
+    let run = data.get("run").or_else(|| data.get("runs")?.get(0));
+    let run = run.and_then(serde_json::Value::as_str).unwrap_or_default();
     let name = path.file_stem().map(|name| name.to_string_lossy().into_owned());
     let told = "a JSON file: slices, contracts and the machine's rates are not in it";
     Ok(ReportedRun {
@@ -151,6 +153,7 @@ fn read(path: &Path) -> Result<ReportedRun, Failure> {
         records: file.records,
         findings: file.findings,
         absent: file.absent,
+        machine: file.machine,
         ..ReportedRun::default()
     })
 }

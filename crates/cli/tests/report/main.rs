@@ -47,12 +47,19 @@ fn a_run_is_told_in_words_tables_and_every_format() {
     assert!(page.starts_with("<!") && page.trim_end().ends_with("</html>"), "{page:.200}");
     assert!(!Path::new("-").exists());
     let all = report(&[]);
-    for part in ["Side by side", "The fastest", "Along the axes", "Red flags", "What is proven"] {
+    for part in [
+        "Who wins, and by how much",
+        "Case by case",
+        "What to choose",
+        "Along the axes",
+        "Red flags and refusals",
+        "What is proven",
+    ] {
         assert!(all.contains(&format!("== {part} ==")), "{part} in\n{all}");
     }
     assert!(all.contains("$ proofmark bench add --dtype f32 --sweep 'b=1 s=2,4,8 d=64,256'"));
     let some = report(&["latest", "--only", "ranking,flags", "--contender", "native/simd"]);
-    assert!(!some.contains("Side by side") && !some.contains("native/scalar"), "{some}");
+    assert!(!some.contains("Case by case") && !some.contains("native/scalar"), "{some}");
     let data: Value = serde_json::from_str(&report(&["--format", "json"])).unwrap();
     assert_eq!(data["records"].as_array().unwrap().len(), 12 * simd_paths(&written));
     assert!(data["plots"].as_array().is_some_and(|plots| plots.len() >= 3), "{}", data["plots"]);
@@ -65,7 +72,7 @@ fn a_run_is_told_in_words_tables_and_every_format() {
     let file = folder.path().join("bench.json");
     std::fs::write(&file, &written).unwrap();
     let read = report(&[file.to_str().unwrap(), "--only", "ranking"]);
-    let table = |text: &str| text.split("What to choose").nth(1).map(str::to_owned);
+    let table = |text: &str| text.split("Op by op").nth(1).map(str::to_owned);
     assert_eq!(table(&read), table(&report(&["--only", "ranking"])));
     let both = report(&["latest", file.to_str().unwrap()]);
     assert!(both.contains("== Runs together ==") && both.contains("Run bench:"), "{both}");

@@ -2,7 +2,7 @@
 
 use super::{Renderer, Style, svg};
 use crate::plain::markup;
-use crate::{Align, Cell, Document, Emphasis, Plot, Samples, Section, Table};
+use crate::{Align, Cell, Column, Document, Emphasis, KeyFigure, Samples, Section, Shade, Table};
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 use std::fmt::Write as _;
@@ -37,17 +37,24 @@ fn render(document: &Document, _style: &Style) -> String {
          <title>{title}</title>\n<style>{style}</style></head>\n<body>\n\
          <a class=\"skip\" href=\"#main\">Skip to the report</a>\n\
          <svg width=\"0\" height=\"0\" aria-hidden=\"true\" class=\"skip\">{}</svg>\n\
-         <header><h1>{title}</h1></header>\n",
+         <header><h1>{title}</h1>{}</header>\n",
         integrity(&style),
         integrity(SCRIPT),
-        svg::SHAPES
+        svg::SHAPES,
+        match document.subtitle.as_str() {
+            "" => String::new(),
+            subtitle => format!("<p class=\"sub\">{}</p>", markup(subtitle)),
+        }
     );
     if page.parts.len() > 1 {
-        out.push_str("<nav aria-label=\"Parts of the report\"><ol>");
+        // The answer comes first, so the list of parts stands beside it and not before it.
+        let mut nav = String::from("<nav aria-label=\"Parts of the report\"><ol>");
         for (index, part) in page.parts.iter().enumerate() {
-            let _ = write!(out, "<li><a href=\"#part-{index}\">{}</a></li>", markup(part));
+            let _ = write!(nav, "<li><a href=\"#part-{index}\">{}</a></li>", markup(part));
         }
-        out.push_str("</ol></nav>\n");
+        nav.push_str("</ol></nav>\n");
+        let first = page.body.find("<section").unwrap_or(0);
+        page.body.insert_str(first, &nav);
     }
     let samples: Vec<Value> = page.samples.iter().map(|samples| flat(samples)).collect();
     // Within a script only `<` can end it.
@@ -91,8 +98,44 @@ impl<'a> Page<'a> {
                 let _ = writeln!(self.body, "{}</code></pre></div>", markup(text));
             }
             Section::Table(table) => self.table(table),
-            Section::Plot(plot) => self.plot(plot),
+            Section::Plot(plot) => {
+                let _ = writeln!(self.body, "<figure>{}</figure>", svg::elements(plot));
+            }
+            Section::RedFlags(flags) => {
+                let noun = if flags.len() == 1 { "red flag" } else { "red flags" };
+                let _ = write!(
+                    self.body,
+                    "<div class=\"flags\" role=\"note\"><strong>\u{2691} {} {noun}</strong>, to be looked \
+                     at before a number is used:<ul>",
+                    flags.len()
+                );
+                for flag in flags {
+                    let _ = write!(self.body, "<li>{}</li>", markup(flag));
+                }
+                self.body.push_str("</ul></div>\n");
+            }
+            Section::KeyFigures(figures) => self.figures(figures),
+            Section::Details(details) => {
+                let summary = markup(&details.summary);
+                let _ = writeln!(self.body, "<details><summary>{summary}</summary>");
+                details.sections.iter().for_each(|section| self.push(section));
+                self.body.push_str("</details>\n");
+            }
         }
+    }
+
+    fn figures(&mut self, figures: &[KeyFigure]) {
+        self.body.push_str("<ul class=\"figures\">");
+        for figure in figures {
+            let class = figure.emphasis.map_or("", class);
+            let _ = write!(
+                self.body,
+                "<li><b class=\"{class}\">{}</b> <span>{}</span></li>",
+                markup(&figure.value),
+                markup(&figure.label)
+            );
+        }
+        self.body.push_str("</ul>\n");
     }
 
     fn close(&mut self) {
@@ -101,55 +144,69 @@ impl<'a> Page<'a> {
         }
     }
 
-    fn plot(&mut self, plot: &Plot) {
-        let _ = writeln!(
-            self.body,
-            "<figure>{}<details><summary>Values of this plot</summary></details></figure>",
-            svg::element(plot)
-        );
-    }
-
     fn table(&mut self, table: &'a Table) {
-        self.body.push_str("<div class=\"t\"><table>");
+        let holder = if table.is_map { "t map" } else { "t" };
+        // A table that is wider than the page scrolls, by keys too.
+        let name = if table.title.is_empty() { "Table" } else { &table.title };
+        let _ = write!(
+            self.body,
+            "<div class=\"{holder}\" tabindex=\"0\" role=\"region\" aria-label=\"{}\"><table>",
+            markup(name)
+        );
         if !table.title.is_empty() {
-            let _ = write!(self.body, "<caption>{}</caption>", markup(&table.title));
+            let _ = write!(self.body, "<caption>{}", markup(&table.title));
+            if table.is_map {
+                self.key();
+            }
+            self.body.push_str("</caption>");
         }
         self.body.push_str("<thead><tr>");
         for column in &table.columns {
             let class = if column.align == Align::Right { " class=\"r\"" } else { "" };
-            let _ = write!(self.body, "<th scope=\"col\"{class}>{}</th>", markup(column.name));
+            let name = markup(&column.name);
+            let _ = write!(self.body, "<th scope=\"col\"{class}><span>{name}</span></th>");
         }
         self.body.push_str("</tr></thead><tbody>\n");
         for row in &table.rows {
             self.body.push_str("<tr>");
-            for (column, cell) in table.columns.iter().zip(row) {
-                let mut classes = Vec::new();
-                classes.extend((column.align == Align::Right).then_some("r"));
-                classes.extend(column.wraps.then_some("w"));
-                classes.extend(cell.emphasis.map(|emphasis| match emphasis {
-                    Emphasis::Good => "g",
-                    Emphasis::Bad => "b",
-                    Emphasis::Dim => "d",
-                }));
-                let class = match classes.len() {
-                    0 => String::new(),
-                    1 => format!(" class={}", classes[0]),
-                    _ => format!(" class=\"{}\"", classes.join(" ")),
-                };
-                let _ = write!(self.body, "<td{class}>");
-                self.cell(cell);
+            for (index, (column, cell)) in table.columns.iter().zip(row).enumerate() {
+                self.cell(column, cell, index == 0);
             }
             self.body.push('\n');
         }
         self.body.push_str("</tbody></table></div>\n");
     }
 
-    fn cell(&mut self, cell: &'a Cell) {
+    /// What the shades of a map mean.
+    fn key(&mut self) {
+        self.body.push_str(" <span class=\"shades\">");
+        for (index, (_, words)) in Shade::STEPS.iter().enumerate() {
+            let _ = write!(self.body, "<span class=\"q{index}\">{}</span> ", markup(words));
+        }
+        self.body.push_str("<span class=\"b\">refused</span></span>");
+    }
+
+    fn cell(&mut self, column: &Column, cell: &'a Cell, is_name: bool) {
+        let mut classes: Vec<String> = Vec::new();
+        classes.extend((column.align == Align::Right).then(|| "r".to_owned()));
+        classes.extend(column.wraps.then(|| "w".to_owned()));
+        classes.extend(cell.emphasis.map(|emphasis| class(emphasis).to_owned()));
+        classes.extend(cell.shade.map(|shade| format!("q{}", shade.index())));
+        let class = match classes.len() {
+            0 => String::new(),
+            1 => format!(" class={}", classes[0]),
+            _ => format!(" class=\"{}\"", classes.join(" ")),
+        };
+        let hint = match cell.hint.as_str() {
+            "" => String::new(),
+            hint => format!(" title=\"{}\"", markup(hint)),
+        };
         let text = markup(&cell.text);
+        let start = if is_name { "<th scope=row" } else { "<td" };
+        let _ = write!(self.body, "{start}{class}{hint}>");
         match &cell.samples {
             Some(samples) => {
-                let index = self.samples.len();
-                self.samples.push(samples);
+                let index = self.sample(samples);
                 let _ = write!(
                     self.body,
                     "<button type=button title=\"show its slices\" data-raw={index}>{text}</button>"
@@ -157,6 +214,23 @@ impl<'a> Page<'a> {
             }
             None => self.body.push_str(&text),
         }
+    }
+
+    /// The place of some slices among those of the page; slices that two cells show are kept once.
+    fn sample(&mut self, samples: &'a Samples) -> usize {
+        let known = self.samples.iter().position(|known| known.name == samples.name);
+        known.unwrap_or_else(|| {
+            self.samples.push(samples);
+            self.samples.len() - 1
+        })
+    }
+}
+
+fn class(emphasis: Emphasis) -> &'static str {
+    match emphasis {
+        Emphasis::Good => "g",
+        Emphasis::Bad => "b",
+        Emphasis::Dim => "d",
     }
 }
 
@@ -196,7 +270,7 @@ fn integrity(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Column, PlotAxis, PlotKind, Point, Series};
+    use crate::{Plot, PlotAxis, PlotKind, Point, Series};
     use std::sync::Arc;
 
     const HOSTILE: &str = "</script><script>alert(1)</script><img src=x onerror=alert(1)>";

@@ -13,17 +13,33 @@ const PICTURE_WIDTH: usize = 100;
 
 fn render(document: &Document, _style: &Style) -> String {
     let mut out = format!("# {}\n", escaped(&document.title));
+    if !document.subtitle.is_empty() {
+        out.push_str(&format!("\n{}\n", escaped(&document.subtitle)));
+    }
     let is_heading = |section: &Section| matches!(section, Section::Heading(_));
     let depth = if document.sections.iter().any(is_heading) { "###" } else { "##" };
-    for section in &document.sections {
+    push_sections(&mut out, &document.sections, depth);
+    out
+}
+
+fn push_sections(out: &mut String, sections: &[Section], depth: &str) {
+    for section in sections {
+        // The sentence beside them says the same.
+        if matches!(section, Section::KeyFigures(_)) {
+            continue;
+        }
         out.push('\n');
         match section {
             Section::Heading(text) => out.push_str(&format!("## {}\n", escaped(text))),
             Section::Text(text) => out.push_str(&(escaped(text) + "\n")),
             Section::Note(text) => out.push_str(&format!("_Note:_ {}\n", escaped(text))),
+            Section::RedFlags(flags) => flags.iter().for_each(|text| {
+                out.push_str(&format!("- **Red flag:** {}\n", escaped(text)));
+            }),
+            Section::KeyFigures(_) => {}
             // Indented code needs no escaping: only a line break could end it.
             Section::Command(text) => out.push_str(&format!("    {}\n", plain(text))),
-            Section::Table(table) => push_table(&mut out, table, depth),
+            Section::Table(table) => push_table(out, table, depth),
             Section::Plot(plot) => {
                 out.push_str(&format!("{depth} {}\n\n", escaped(&plot.title)));
                 match picture(plot, PICTURE_WIDTH) {
@@ -33,16 +49,21 @@ fn render(document: &Document, _style: &Style) -> String {
                     None => out.push_str(&format!("_Note:_ {}\n", escaped(&elsewhere(plot)))),
                 }
             }
+            Section::Details(details) => {
+                let summary = escaped(&details.summary);
+                out.push_str(&format!("<details><summary>{summary}</summary>\n"));
+                push_sections(out, &details.sections, depth);
+                out.push_str("\n</details>\n");
+            }
         }
     }
-    out
 }
 
 fn push_table(out: &mut String, table: &Table, depth: &str) {
     if !table.title.is_empty() {
         out.push_str(&format!("{depth} {}\n\n", escaped(&table.title)));
     }
-    push_row(out, table.columns.iter().map(|column| escaped(column.name)));
+    push_row(out, table.columns.iter().map(|column| escaped(&column.name)));
     let rule = |align| if align == Align::Right { "---:" } else { "---" };
     push_row(out, table.columns.iter().map(|column| rule(column.align).to_owned()));
     for row in &table.rows {

@@ -2,10 +2,13 @@
 
 use crate::plain::{plain, quantity};
 use crate::plot::distinct;
-use crate::{Plot, PlotAxis, PlotKind, Series};
+use crate::{Plot, PlotAxis, PlotKind, Point, Series};
 
 /// Cells of the longest bar.
 const BAR: usize = 32;
+/// Cells of the line on which intervals stand, at most and at least.
+const STRIP: usize = 32;
+const LEAST_STRIP: usize = 12;
 /// Rows beyond which a table of points is no picture any more.
 const MOST_ROWS: usize = 24;
 
@@ -43,6 +46,7 @@ pub(super) fn picture(plot: &Plot, width: usize) -> Option<String> {
             let rows = plot.series.iter().filter(|series| !series.is_limit).map(row);
             grid(plot.x.title(), &columns, &plot.x, rows.collect())
         }
+        PlotKind::Intervals => return intervals(plot, width),
         PlotKind::Scatter | PlotKind::Distribution | PlotKind::Roofline => String::new(),
     };
     let rows = text.lines().count();
@@ -53,6 +57,56 @@ pub(super) fn picture(plot: &Plot, width: usize) -> Option<String> {
 /// What to do to see a plot that text cannot show.
 pub(super) fn elsewhere(plot: &Plot) -> String {
     format!("a plot, `{}`, is drawn with --format html or svg; JSON has its points", plot.title)
+}
+
+/// Rows of intervals that are shown; the greatest ratios come first.
+const INTERVALS: usize = 40;
+
+/// A row a point: its label, the interval on a line with 1, the ratio and what stands beside it.
+fn intervals(plot: &Plot, width: usize) -> Option<String> {
+    let mut rows: Vec<&Point> = plot.points().collect();
+    rows.sort_by(|a, b| a.x.total_cmp(&b.x));
+    let logs = rows.iter().map(|point| point.y.ln()).chain([0.0]);
+    let (low, high) =
+        logs.fold((0.0, 0.0), |(low, high): (f64, f64), log| (low.min(log), high.max(log)));
+    let shown = &rows[..rows.len().min(INTERVALS)];
+    let cells = |text: &str| text.chars().count();
+    let labels = shown.iter().map(|point| cells(&plain(&point.label))).max()?;
+    let beside = |point: &Point| plain(&point.beside.join(" against "));
+    // A space at the start, two between columns, and eight for the ratio.
+    let fixed = 1 + labels + 2 + 2 + 8;
+    let strip = width.saturating_sub(fixed).min(STRIP);
+    let notes = shown.iter().map(|point| cells(&beside(point))).max().unwrap_or(0);
+    let has_notes = fixed + strip + 2 + notes <= width;
+    if strip < LEAST_STRIP {
+        return None;
+    }
+    let place = |value: f64| {
+        let share = (value.ln() - low) / (high - low).max(f64::MIN_POSITIVE);
+        (share.clamp(0.0, 1.0) * (strip - 1) as f64).round() as usize
+    };
+    let mut out = String::new();
+    for point in shown {
+        let mut line = vec![' '; strip];
+        line[place(1.0)] = '│';
+        if let (Some(low), Some(high)) = (point.low, point.high) {
+            line[place(low)..=place(high)].fill('─');
+        }
+        line[place(point.y)] = '●';
+        let (label, strip) = (plain(&point.label), line.iter().collect::<String>());
+        let ratio = quantity(point.y, "×").replace(' ', "");
+        let fill = " ".repeat(labels - cells(&label));
+        let note = if has_notes { beside(point) } else { String::new() };
+        let row = format!(" {label}{fill}  {strip}  {ratio:>6}  {note}");
+        out.push_str(row.trim_end());
+        out.push('\n');
+    }
+    if let Some(last) = rows.get(INTERVALS..).and_then(<[_]>::last) {
+        let more = rows.len() - INTERVALS;
+        let least = quantity(last.y, "");
+        out.push_str(&format!(" and {more} more, down to {least}×; JSON and HTML have all\n"));
+    }
+    Some(out)
 }
 
 fn bars(plot: &Plot, width: usize) -> String {

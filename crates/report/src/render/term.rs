@@ -17,29 +17,64 @@ const LEAST_SENTENCE: usize = 24;
 
 fn render(document: &Document, style: &Style) -> String {
     let style = Style { width: style.width.max(LEAST_WIDTH), ..*style };
-    let mut parts = vec![wrapped(&document.title, "", style.width)];
-    for section in &document.sections {
-        parts.push(match section {
+    let mut out = wrapped(&document.title, "", style.width);
+    if !document.subtitle.is_empty() {
+        out.push_str(&wrapped(&document.subtitle, "", style.width));
+    }
+    let mut sections = document.sections.iter().peekable();
+    let mut after_details = false;
+    while let Some(section) = sections.next() {
+        let part = match section {
             Section::Heading(text) => heading(text, &style),
             Section::Text(text) => wrapped(text, "", style.width),
             Section::Note(text) => wrapped(&format!("note: {text}"), "      ", style.width),
+            Section::RedFlags(flags) => flags.iter().map(|text| red_flag(text, &style)).collect(),
             Section::Command(text) => format!("  $ {}\n", plain(text)),
+            Section::Table(table) if table.is_map => map_text(table, &style),
             Section::Table(table) => table_text(table, &style),
             Section::Plot(plot) => match picture(plot, style.width) {
                 Some(text) => wrapped(&plot.title, "  ", style.width) + &text,
                 None => wrapped(&format!("note: {}", elsewhere(plot)), "      ", style.width),
             },
-        });
-    }
-    // A command belongs to the paragraph before it; everything else stands apart.
-    let mut out = parts.remove(0);
-    for (part, section) in parts.iter().zip(&document.sections) {
-        if !matches!(section, Section::Command(_)) {
+            // The sentence beside them says the same.
+            Section::KeyFigures(_) => continue,
+            Section::Details(details) => {
+                let text = format!("more: {}", details.summary);
+                let is_same = |next: &&Section| matches!(next, Section::Details(next) if next.command == details.command);
+                let is_last = sections.peek().is_none_or(|next| !is_same(next));
+                let command = is_last.then(|| format!("  $ {}\n", plain(&details.command)));
+                wrapped(&text, "      ", style.width) + &command.unwrap_or_default()
+            }
+        };
+        // A command belongs to the paragraph before it; everything else stands apart.
+        let is_next = after_details && matches!(section, Section::Details(_));
+        if !is_next && !matches!(section, Section::Command(_)) {
             out.push('\n');
         }
-        out.push_str(part);
+        after_details = matches!(section, Section::Details(_));
+        out.push_str(&part);
     }
     out
+}
+
+/// A map as a table, if all of it fits: a part of it would hide contenders.
+fn map_text(table: &Table, style: &Style) -> String {
+    let kept: Vec<usize> = (0..table.columns.len()).collect();
+    let needed = grid(table, &kept, false).column_max_content_widths();
+    let width: usize = needed.iter().map(|&column| usize::from(column) + 2).sum();
+    if width <= style.width {
+        return table_text(table, style);
+    }
+    let (rows, columns) = (table.rows.len(), table.columns.len() - 1);
+    let text =
+        format!("note: a map of {rows} cases and {columns} contenders is drawn with --format html");
+    wrapped(&text, "      ", style.width)
+}
+
+/// A paragraph that stands out with and without colour.
+fn red_flag(text: &str, style: &Style) -> String {
+    let lines = wrapped(&format!("RED FLAG: {text}"), "          ", style.width);
+    if style.colour { format!("\u{1b}[31m{}\u{1b}[0m\n", lines.trim_end()) } else { lines }
 }
 
 /// A line that stands out with and without colour.
@@ -102,7 +137,7 @@ fn fits(grid: &mut comfy_table::Table, table: &Table, kept: &[usize], width: usi
 
 fn left_out(columns: &[Column], rank: u8, width: usize) -> String {
     let names: Vec<&str> =
-        columns.iter().filter(|column| column.rank > rank).map(|column| column.name).collect();
+        columns.iter().filter(|column| column.rank > rank).map(|column| &*column.name).collect();
     if names.is_empty() {
         return String::new();
     }
@@ -121,7 +156,7 @@ fn grid(table: &Table, kept: &[usize], colour: bool) -> comfy_table::Table {
     }
     let columns: Vec<&Column> = kept.iter().map(|&i| &table.columns[i]).collect();
     grid.set_header(columns.iter().map(|column| {
-        let cell = comfy_table::Cell::new(column.name).set_alignment(side(column.align));
+        let cell = comfy_table::Cell::new(plain(&column.name)).set_alignment(side(column.align));
         if colour { cell.add_attribute(Attribute::Bold) } else { cell }
     }));
     for row in &table.rows {

@@ -21,7 +21,7 @@ use std::sync::Arc;
 /// Efficiency above which the number itself is suspicious.
 const SUSPICIOUS_PERCENT: f64 = 105.0;
 
-const COLUMNS: [Column; 13] = [
+const COLUMNS: [Column; 14] = [
     Column::left("shape", 0),
     Column::left("contender", 0),
     Column::left("outcome", 4),
@@ -35,12 +35,15 @@ const COLUMNS: [Column; 13] = [
     Column::right("GB/s", 7),
     Column::right("memory", 8),
     Column::right("allocations", 9),
+    Column::text("remarks", 10),
 ];
 
 /// The column of times.
 const TIME: usize = 3;
 /// The column that only tables with peers have.
 const BEST_PEER: usize = 5;
+/// The column that only tables with remarks have.
+const REMARKS: usize = 13;
 
 /// The document of a bench, with the contenders that could not enter and why.
 pub fn bench(records: &[Record], findings: &[Finding], absent: &[Absence]) -> Document {
@@ -57,65 +60,89 @@ pub fn bench(records: &[Record], findings: &[Finding], absent: &[Absence]) -> Do
     if records.is_empty() {
         document.text("Nothing was measured.");
     }
-    push_tables(&mut document, records, findings, &|_| None);
+    push_tables(&mut document, records, findings);
     steps.iter().for_each(|step| step::push(&mut document, step));
     push_absences(&mut document, absent);
     push_findings(&mut document, records, findings);
     document
 }
 
-/// Adds a table for each op, element type, thread count and state of memory of one run;
-/// `samples` gives the slices behind a record's time, where they are at hand.
-pub(super) fn push_tables(
-    document: &mut Document,
-    records: &[Record],
-    findings: &[Finding],
-    samples: &dyn Fn(&Record) -> Option<Arc<Samples>>,
-) {
-    let tables = grouped(records, |a, b| {
-        a.case.op == b.case.op
-            && a.case.dtype == b.case.dtype
-            && a.threads == b.threads
-            && a.memory == b.memory
-    });
+/// What a table of a report has and that of a bench has not.
+pub(super) struct Extras<'a> {
+    /// The slices behind a record's time, where they are at hand.
+    pub(super) samples: &'a dyn Fn(&Record) -> Option<Arc<Samples>>,
+    /// What is to be known about a row.
+    pub(super) remarks: &'a dyn Fn(&Record) -> String,
+}
+
+/// Adds a table for each op, element type, thread count and state of memory of one run.
+fn push_tables(document: &mut Document, records: &[Record], findings: &[Finding]) {
+    let extras = Extras { samples: &|_| None, remarks: &|_| String::new() };
     let mut any_winner = false;
-    for table in &tables {
-        let mut rows = Vec::new();
-        for cell in grouped(table.iter().copied(), |a, b| a.case == b.case) {
-            let winner = winner(&cell);
-            any_winner |= winner.best.is_some();
-            rows.extend(cell.iter().map(|record| {
-                let mut row = row(record, &winner);
-                row[TIME].samples = samples(record);
-                row
-            }));
-        }
-        let mut columns = COLUMNS.to_vec();
-        if table.iter().all(|record| record.contender.family != Family::Peer) {
-            columns.remove(BEST_PEER);
-            rows.iter_mut().for_each(|row| drop(row.remove(BEST_PEER)));
-        }
-        document.table(title(table[0]), &columns, rows);
-        document.note(fairness(table));
-        let of_contenders = [on_new_inputs, refused_attempts, changed_state, grown_memory];
-        for text in of_contenders.into_iter().filter_map(|note| note(table)) {
-            document.note(text);
-        }
-        if let Some(text) = table.iter().find_map(|record| record.imported.as_ref()?.caveat()) {
-            document.note(text);
-        }
-        introductions(table).into_iter().for_each(|line| document.note(line));
-        if let Some(text) = disturbances(table, findings) {
-            document.note(text);
-        }
+    for table in tables(records) {
+        any_winner |= push_table(document, &table, findings, &extras);
     }
     if any_winner {
         document.note("* fastest: its interval stands clear of every other's");
     }
 }
 
+/// The records of each op, element type, thread count and state of memory.
+pub(super) fn tables(records: &[Record]) -> Vec<Vec<&Record>> {
+    grouped(records, |a, b| {
+        a.case.op == b.case.op
+            && a.case.dtype == b.case.dtype
+            && a.threads == b.threads
+            && a.memory == b.memory
+    })
+}
+
+/// Adds one table with its notes; whether a row of it is a winner.
+pub(super) fn push_table(
+    document: &mut Document,
+    table: &[&Record],
+    findings: &[Finding],
+    extras: &Extras<'_>,
+) -> bool {
+    let mut any_winner = false;
+    let mut rows = Vec::new();
+    for cell in grouped(table.iter().copied(), |a, b| a.case == b.case) {
+        let winner = winner(&cell);
+        any_winner |= winner.best.is_some();
+        rows.extend(cell.iter().map(|record| {
+            let mut row = row(record, &winner);
+            row[TIME].samples = (extras.samples)(record);
+            row.push(Cell::plain((extras.remarks)(record)));
+            row
+        }));
+    }
+    let mut columns = COLUMNS.to_vec();
+    if rows.iter().all(|row| row[REMARKS].text.is_empty()) {
+        columns.remove(REMARKS);
+        rows.iter_mut().for_each(|row| drop(row.remove(REMARKS)));
+    }
+    if table.iter().all(|record| record.contender.family != Family::Peer) {
+        columns.remove(BEST_PEER);
+        rows.iter_mut().for_each(|row| drop(row.remove(BEST_PEER)));
+    }
+    document.table(title(table[0]), &columns, rows);
+    document.note(fairness(table));
+    let of_contenders = [on_new_inputs, refused_attempts, changed_state, grown_memory];
+    for text in of_contenders.into_iter().filter_map(|note| note(table)) {
+        document.note(text);
+    }
+    if let Some(text) = table.iter().find_map(|record| record.imported.as_ref()?.caveat()) {
+        document.note(text);
+    }
+    introductions(table).into_iter().for_each(|line| document.note(line));
+    if let Some(text) = disturbances(table, findings) {
+        document.note(text);
+    }
+    any_winner
+}
+
 /// What a table is about.
-fn title(first: &Record) -> String {
+pub(super) fn title(first: &Record) -> String {
     let Memory { cache, pages } = first.memory;
     let mut title = format!("{} {}, {}", first.case.op, first.case.dtype, threads(first.threads));
     if first.memory != Memory::default() {

@@ -18,6 +18,14 @@ pub(super) fn shape(index: usize) -> usize {
 
 /// What a point says when it is pointed at.
 pub(super) fn hover(plot: &Plot, series: &Series, point: &Point) -> String {
+    if plot.kind == PlotKind::Intervals {
+        let mut text = format!("{}: {}×", point.label, quantity(point.y, ""));
+        if let (Some(low), Some(high)) = (point.low, point.high) {
+            let _ = write!(text, " [{} to {}]", quantity(low, ""), quantity(high, ""));
+        }
+        let _ = write!(text, ", {}; {}", series.name, point.beside.join(" against "));
+        return markup(&text);
+    }
     let mut text = series.name.clone();
     if !point.label.is_empty() {
         let _ = write!(text, "{}{}", if text.is_empty() { "" } else { ", " }, point.label);

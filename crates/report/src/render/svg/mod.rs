@@ -4,6 +4,7 @@ mod bars;
 mod cross;
 mod frame;
 mod heat;
+mod intervals;
 mod scale;
 
 use super::{Renderer, Style};
@@ -21,24 +22,35 @@ pub(super) const STYLE: &str = include_str!("../../../assets/plot.css");
 pub(super) const SHAPES: &str = "<defs>\
     <circle id=\"m0\" r=\"3.5\"/><path id=\"m1\" d=\"M-3-3h6v6h-6z\"/>\
     <path id=\"m2\" d=\"M0-4L4 3H-4z\"/><path id=\"m3\" d=\"M0-4.5L4.5 0L0 4.5L-4.5 0z\"/>\
-    </defs>";
+    <path id=\"l0\" d=\"M0-5.5L5.5 0L0 5.5L-5.5 0z\"/><circle id=\"l1\" r=\"3.5\"/>\
+    <circle id=\"l2\" r=\"4.5\"/><path id=\"l3\" d=\"M-3 0L5-5V5z\"/>\
+    <path id=\"l4\" d=\"M3 0L-5-5V5z\"/></defs>";
 
 /// Height of one entry of a legend.
 const LEGEND_LINE: f64 = 18.0;
+
+/// A plot while it is put together.
+struct Drawn {
+    width: f64,
+    height: f64,
+    body: String,
+}
+
 fn render(document: &Document, _style: &Style) -> String {
-    let plots: Vec<(f64, String)> = document.plots().map(body).collect();
-    let height: f64 = plots.iter().map(|(height, _)| height + 12.0).sum::<f64>().max(60.0);
+    let plots: Vec<Drawn> = document.plots().map(|plot| drawn(plot, &intervals::WIDE)).collect();
+    let height: f64 = plots.iter().map(|plot| plot.height + 12.0).sum::<f64>().max(60.0);
+    let width = plots.iter().map(|plot| plot.width).fold(WIDTH, f64::max);
     let mut out = format!(
-        "<svg xmlns=\"http://www.w3.org/2000/svg\" class=\"plot\" width=\"{WIDTH}\" \
-         height=\"{height:.0}\" viewBox=\"0 0 {WIDTH} {height:.0}\" role=\"img\">\
+        "<svg xmlns=\"http://www.w3.org/2000/svg\" class=\"plot\" width=\"{width}\" \
+         height=\"{height:.0}\" viewBox=\"0 0 {width} {height:.0}\" role=\"img\">\
          <title>{}</title><style>{STYLE}</style>{SHAPES}\
          <rect width=\"100%\" height=\"100%\" style=\"fill:var(--paper)\"/>",
         markup(&document.title)
     );
     let mut top = 0.0;
-    for (height, plot) in &plots {
-        let _ = write!(out, "<g transform=\"translate(0 {top:.0})\">{plot}</g>");
-        top += height + 12.0;
+    for plot in &plots {
+        let _ = write!(out, "<g transform=\"translate(0 {top:.0})\">{}</g>", plot.body);
+        top += plot.height + 12.0;
     }
     if plots.is_empty() {
         let note = "this report has nothing to draw; `proofmark report --format svg` draws a run";
@@ -47,30 +59,43 @@ fn render(document: &Document, _style: &Style) -> String {
     out + "</svg>\n"
 }
 
-/// The plot as an element within a page, which has [`STYLE`] and [`SHAPES`] already.
-pub(super) fn element(plot: &Plot) -> String {
-    let (height, body) = body(plot);
+/// The plot as elements within a page, which has [`STYLE`] and [`SHAPES`] already: one, or one for
+/// wide pages and one for narrow ones.
+pub(super) fn elements(plot: &Plot) -> String {
+    if plot.kind == PlotKind::Intervals {
+        return element(plot, &intervals::WIDE, " wide")
+            + &element(plot, &intervals::NARROW, " narrow");
+    }
+    element(plot, &intervals::WIDE, "")
+}
+
+fn element(plot: &Plot, layout: &intervals::Layout, class: &str) -> String {
+    let Drawn { width, height, body } = drawn(plot, layout);
+    let says = [plot.title.as_str(), plot.says.as_str()].join(". ");
     format!(
-        "<svg class=\"plot\" viewBox=\"0 0 {WIDTH} {height:.0}\" role=\"img\" \
+        "<svg class=\"plot{class}\" viewBox=\"0 0 {width} {height:.0}\" role=\"img\" \
          aria-label=\"{}\">{body}</svg>",
-        markup(&plot.title)
+        markup(says.trim_end_matches(". "))
     )
 }
 
-/// The plot's height and what is in it.
-fn body(plot: &Plot) -> (f64, String) {
-    let mut out = format!("<text class=\"title\" x=\"12\" y=\"20\">{}</text>", markup(&plot.title));
+fn drawn(plot: &Plot, layout: &intervals::Layout) -> Drawn {
+    let mut body = format!("<text class=\"title\" x=\"8\" y=\"20\">{}</text>", markup(&plot.title));
+    if plot.kind == PlotKind::Intervals {
+        let height = intervals::draw(plot, layout, &mut body);
+        return Drawn { width: layout.width, height, body };
+    }
     let bottom = match plot.kind {
-        PlotKind::Bars => bars::draw(plot, &mut out),
-        PlotKind::HeatMap => heat::draw(plot, &mut out),
-        _ => cross::draw(plot, &mut out),
+        PlotKind::Bars => bars::draw(plot, &mut body),
+        PlotKind::HeatMap => heat::draw(plot, &mut body),
+        _ => cross::draw(plot, &mut body),
     };
     let height = match plot.kind {
         PlotKind::HeatMap => bottom,
         PlotKind::Bars if plot.series.len() < 2 => bottom,
-        _ => legend(plot, bottom, &mut out),
+        _ => legend(plot, bottom, &mut body),
     };
-    (height, out)
+    Drawn { width: WIDTH, height, body }
 }
 
 /// The names of the series below the drawing, in columns; the new bottom.
@@ -129,6 +154,7 @@ mod tests {
             (PlotKind::Distribution, "<use href=\"#m0\"", 3),
             (PlotKind::Bars, "class=\"bar", 5),
             (PlotKind::HeatMap, "class=\"h", 14),
+            (PlotKind::Intervals, "<use href=\"#l4\"", 4),
         ] {
             let mut document = Document::new("t", Value::Null, "");
             document.plot(sample(kind));

@@ -1,21 +1,34 @@
 //! What a person who had looked at all of a run would say of it.
 
-use super::{ReportedRun, group_name};
+use super::{ReportedRun, group_name, lead};
 use crate::plain::{counted, longer, percent};
-use proofmark_analyze::{
-    Advice, FlagKind, Ranking, cells, field, flags, geometric_mean, ranking, status,
-};
-use proofmark_schema::Family;
-use proofmark_schema::quantity::three_digits;
+use proofmark_analyze::{Advice, FlagKind, Ranking, flags, ranking, status};
 use proofmark_schema::record::{Bound, Record};
 
-/// Which contender won where and by how much, what limits it, what to look at next.
-pub(super) fn sentence(run: &ReportedRun) -> String {
-    let mut parts = vec![who(&ranking(&run.records), &run.records)];
-    parts.extend(peers(&run.records));
+/// The answer in one sentence, and how many results are not in it.
+pub(super) fn answer(run: &ReportedRun) -> String {
+    let mut text = lead::answer(run).unwrap_or_else(|| winner(run));
+    let refused = run.records.iter().filter(|of| of.judged.proof().refusal.is_some()).count();
+    let has_times = run.records.iter().any(|of| of.judged.performance().is_some());
+    if refused > 0 && has_times {
+        let (verb, all) = (if refused == 1 { "is" } else { "are" }, run.records.len());
+        text += &format!(" {refused} of {all} results were refused and {verb} not ranked.");
+    }
+    text
+}
+
+/// All that can be said in sentences: the answer, who wins, what limits it, and the red flags.
+pub(super) fn all(run: &ReportedRun) -> String {
+    let mut parts = vec![answer(run)];
+    parts.extend(lead::answer(run).map(|_| winner(run)));
     parts.extend(next(&run.records));
     parts.extend(doubts(run));
     parts.join(" ")
+}
+
+/// Which contender won where, and by how much.
+pub(super) fn winner(run: &ReportedRun) -> String {
+    who(&ranking(&run.records), &run.records)
 }
 
 fn who(ranking: &Ranking<'_>, records: &[Record]) -> String {
@@ -71,29 +84,8 @@ fn who(ranking: &Ranking<'_>, records: &[Record]) -> String {
     text + "."
 }
 
-/// Ours beside the best peer of each case.
-fn peers(records: &[Record]) -> Option<String> {
-    let ratios: Vec<f64> = cells(records)
-        .iter()
-        .filter_map(|cell| {
-            let field = field(cell);
-            let best = |is_peer: bool| {
-                field.iter().find(|(of, _)| (of.contender.family == Family::Peer) == is_peer)
-            };
-            Some(best(false)?.1.estimate / best(true)?.1.estimate)
-        })
-        .collect();
-    let mean = geometric_mean(ratios.iter().copied())?;
-    let ahead = ratios.iter().filter(|&&ratio| ratio < 1.0).count();
-    Some(format!(
-        "Against the best peer of each case ours take {}× the time and are ahead on {ahead} of {}.",
-        three_digits(mean),
-        ratios.len()
-    ))
-}
-
 /// What holds it, and where the most is to be gained.
-fn next(records: &[Record]) -> Option<String> {
+pub(super) fn next(records: &[Record]) -> Option<String> {
     let found = status(records);
     let first = found.first()?;
     let held = match first.bound {
@@ -122,7 +114,7 @@ fn next(records: &[Record]) -> Option<String> {
 fn doubts(run: &ReportedRun) -> Option<String> {
     let flags = flags(&run.records, &|record| run.spread(record));
     let mut kinds: Vec<(FlagKind, usize)> = Vec::new();
-    for flag in flags.iter().filter(|flag| flag.kind.is_red()) {
+    for flag in flags.iter().filter(|flag| flag.is_red) {
         match kinds.iter_mut().find(|(kind, _)| *kind == flag.kind) {
             Some((_, cases)) => *cases += flag.cases,
             None => kinds.push((flag.kind, flag.cases)),

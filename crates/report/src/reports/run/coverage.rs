@@ -24,7 +24,9 @@ pub(super) fn push(document: &mut Document, run: &ReportedRun) -> Vec<Value> {
             CoverageRow { op, contender, states: states.into_iter().map(state).collect() }
         })
         .collect();
-    push_table(document, "Op by op, the worst outcome of all cases", &rows);
+    document.details("Op by op, the worst outcome of all cases", |document| {
+        push_table(document, "", &rows);
+    });
     let data = |row: &CoverageRow| {
         let states: BTreeMap<_, _> = row.states.iter().cloned().collect();
         json!({ "operation": row.op, "contender": row.contender, "states": states })

@@ -5,7 +5,10 @@
 mod analysis;
 mod coverage;
 mod flags;
+mod lead;
+mod map;
 mod measured;
+mod names;
 mod provenance;
 mod ranking;
 mod reported;
@@ -17,7 +20,7 @@ mod together;
 
 pub use reported::ReportedRun;
 
-use crate::document::Document;
+use crate::document::{Details, Document, Section};
 use crate::flat::flat_record;
 use crate::reports::{scaling, step};
 use reported::group_name;
@@ -33,16 +36,18 @@ pub struct Part {
     push: fn(&mut Document, &ReportedRun) -> Vec<Value>,
 }
 
-/// Every part, in the order in which they are read.
+/// Every part, in the order of importance: pictures, tables, then what explains them.
 pub static PARTS: &[Part] = &[
-    Part { name: "bench", title: "Side by side", push: measured::push },
-    Part { name: "ranking", title: "The fastest", push: ranking::push },
+    Part { name: "lead", title: "Who wins, and by how much", push: lead::push },
+    Part { name: "map", title: "Every contender on every case", push: map::push },
     Part { name: "roofline", title: "Under the machine's limits", push: roofline::push },
+    Part { name: "step", title: "A model's step", push: push_steps },
+    Part { name: "bench", title: "Case by case", push: measured::push },
+    Part { name: "status", title: "What to optimise first", push: status::push },
+    Part { name: "ranking", title: "What to choose", push: ranking::push },
     Part { name: "sweep", title: "Along the axes", push: sweep::push },
     Part { name: "scaling", title: "By threads", push: push_scalings },
-    Part { name: "status", title: "What to optimise first", push: status::push },
-    Part { name: "step", title: "A model's step", push: push_steps },
-    Part { name: "flags", title: "Red flags", push: flags::push },
+    Part { name: "flags", title: "Red flags and refusals", push: flags::push },
     Part { name: "coverage", title: "What is proven", push: coverage::push },
     Part { name: "machine", title: "Machine and provenance", push: provenance::push },
     Part { name: "reproduce", title: "Measure it again", push: reproduce::push },
@@ -52,7 +57,7 @@ pub static PARTS: &[Part] = &[
 pub fn run(runs: &[ReportedRun], only: &[String]) -> Document {
     let names: Vec<&str> = runs.iter().map(|run| run.name.as_str()).collect();
     let records = runs.iter().flat_map(|run| &run.records).map(flat_record);
-    let analyses: Vec<String> = runs.iter().map(analysis::sentence).collect();
+    let analyses: Vec<String> = runs.iter().map(analysis::all).collect();
     let data = json!({
         "runs": names,
         "analysis": analyses,
@@ -60,22 +65,43 @@ pub fn run(runs: &[ReportedRun], only: &[String]) -> Document {
         "findings": runs.iter().flat_map(|run| &run.findings).collect::<Vec<_>>(),
         "absent": runs.iter().flat_map(|run| &run.absent).collect::<Vec<_>>(),
     });
-    let mut document = Document::new(format!("Report {}", names.join(", ")), data, "records");
-    for (run, analysis) in runs.iter().zip(analyses) {
-        document.text(if runs.len() > 1 { format!("{}: {analysis}", run.name) } else { analysis });
+    let titles: Vec<String> = runs.iter().map(names::title).collect();
+    let title = if runs.is_empty() { "Nothing measured".to_owned() } else { titles.join("; ") };
+    let mut document = Document::new(title, data, "records");
+    if let [run] = runs {
+        document.subtitle = names::subtitle(run);
+    }
+    for run in runs {
+        push_answer(&mut document, run, runs.len() > 1);
     }
     if runs.len() > 1 && only.is_empty() {
         document.heading("Runs together");
         document.data["together"] = together::push(&mut document, runs).into();
     }
     for part in PARTS.iter().filter(|part| only.is_empty() || only.iter().any(|o| o == part.name)) {
-        push_part(&mut document, part, runs);
+        push_part(&mut document, part, runs, !only.is_empty());
     }
     document
 }
 
+/// The answer in a sentence and in numbers, and what to look at before a number is used.
+fn push_answer(document: &mut Document, run: &ReportedRun, is_one_of_many: bool) {
+    let answer = analysis::answer(run);
+    document.text(if is_one_of_many { format!("{}: {answer}", run.name) } else { answer });
+    let figures = lead::figures(run);
+    if !figures.is_empty() {
+        document.sections.push(Section::KeyFigures(figures));
+    }
+    let red = flags::red(run);
+    if !red.is_empty() {
+        document.sections.push(Section::RedFlags(red));
+    }
+}
+
 /// Adds a part for every run that has something to say in it.
-fn push_part(document: &mut Document, part: &Part, runs: &[ReportedRun]) {
+///
+/// Details are shown at once in a part that was asked for.
+fn push_part(document: &mut Document, part: &Part, runs: &[ReportedRun], is_asked: bool) {
     let mut rows = Vec::new();
     let before = document.sections.len();
     document.heading(part.title);
@@ -98,8 +124,26 @@ fn push_part(document: &mut Document, part: &Part, runs: &[ReportedRun]) {
     if document.sections.len() == before + 1 {
         document.sections.truncate(before);
     }
-    // The data already holds the records of the bench.
-    if part.name != "bench" {
+    let command = match runs {
+        [run] => format!("proofmark report {} --only {}", run.name, part.name),
+        _ => format!("proofmark report --only {}", part.name),
+    };
+    let added = document.sections.split_off(before);
+    for section in added {
+        match section {
+            Section::Details(details) if is_asked => {
+                document.text(details.summary);
+                document.sections.extend(details.sections);
+            }
+            Section::Details(details) => {
+                let details = Details { command: command.clone(), ..details };
+                document.sections.push(Section::Details(details));
+            }
+            other => document.sections.push(other),
+        }
+    }
+    // The data already holds the records of the bench, and the map is made of them.
+    if !["bench", "map"].contains(&part.name) {
         document.data[part.name] = rows.into();
     }
 }

@@ -32,7 +32,9 @@ pub(super) fn push(document: &mut Document, run: &ReportedRun) -> Vec<Value> {
             text(&receipt.isa),
         ]
     });
-    document.table("What contenders say of themselves", &RECEIPTS, rows.collect());
+    document.details("What contenders say of themselves", |document| {
+        document.table("", &RECEIPTS, rows.collect());
+    });
     let facts: Map<String, Value> =
         run.facts.iter().map(|(name, value)| ((*name).to_owned(), json!(value))).collect();
     vec![json!({ "facts": facts, "machine": run.machine })]

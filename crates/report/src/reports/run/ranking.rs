@@ -2,9 +2,9 @@
 
 use super::{ReportedRun, group_name};
 use crate::document::{Cell, Column, Document, Emphasis};
-use crate::plain::{longer, percent, threads};
+use crate::plain::{longer, percent};
 use crate::{Plot, PlotAxis, PlotKind, Point, Series};
-use proofmark_analyze::{Advice, Contest, Place, groups, ranking};
+use proofmark_analyze::{Advice, Place, groups, ranking};
 use serde_json::{Value, json};
 
 const PLACES: [Column; 6] = [
@@ -25,19 +25,22 @@ const CHOICES: [Column; 6] = [
     Column::text("so", 0),
 ];
 
-const CONTESTS: [Column; 4] = [
-    Column::left("case", 0),
-    Column::left("fastest", 0),
-    Column::left("next", 1),
-    Column::right("the next takes", 0),
-];
-
 /// Contenders that the plot has room for.
 const SHOWN: usize = 16;
 
 pub(super) fn push(document: &mut Document, run: &ReportedRun) -> Vec<Value> {
     let overall = ranking(&run.records);
     let Some(best) = overall.places.first() else { return Vec::new() };
+    document.text(super::analysis::winner(run));
+    let choices: Vec<(String, Choice)> = groups(&run.records)
+        .iter()
+        .filter_map(|group| Some((group_name(group), choice(group)?)))
+        .collect();
+    document.table(
+        "Op by op",
+        &CHOICES,
+        choices.iter().map(|(op, choice)| choice.cells(op)).collect(),
+    );
     document.table("Contenders", &PLACES, overall.places.iter().map(place).collect());
     document.note(
         "a win stands clear of every other's interval; `of best` is the fastest one's time over \
@@ -49,21 +52,6 @@ pub(super) fn push(document: &mut Document, run: &ReportedRun) -> Vec<Value> {
     let axes = (PlotAxis::linear("contender", ""), PlotAxis::linear("of the best", "%"));
     let plot = Plot::new("How near each comes to the fastest", PlotKind::Bars, axes.0, axes.1);
     document.plot(plot.with(Series::new("", bars.collect())));
-    let choices: Vec<(String, Choice)> = groups(&run.records)
-        .iter()
-        .filter_map(|group| Some((group_name(group), choice(group)?)))
-        .collect();
-    document.table(
-        "What to choose",
-        &CHOICES,
-        choices.iter().map(|(op, choice)| choice.cells(op)).collect(),
-    );
-    if overall.contests.len() > 1 {
-        let threads = overall.contests[0].first.threads;
-        let is_mixed = overall.contests.iter().any(|other| other.first.threads != threads);
-        let rows = overall.contests.iter().map(|of| contest(of, is_mixed)).collect();
-        document.table("Case by case", &CONTESTS, rows);
-    }
     let data = |(rank, place): (usize, &Place)| {
         json!({
             "contender": place.contender,
@@ -148,23 +136,4 @@ impl Choice {
             "recommendation": self.advice().map(Advice::name),
         })
     }
-}
-
-/// One row; thread counts are told where they differ.
-fn contest(contest: &Contest<'_>, is_mixed: bool) -> Vec<Cell> {
-    let first = contest.first;
-    let fastest = match contest.is_clear {
-        true => Cell::with(format!("{} *", first.contender), Emphasis::Good),
-        false => Cell::plain(format!("{} (tie)", first.contender)),
-    };
-    let mut case = first.case.to_string();
-    if is_mixed {
-        case += &format!(", {}", threads(first.threads));
-    }
-    vec![
-        Cell::plain(case),
-        fastest,
-        Cell::plain(contest.second.contender.to_string()),
-        Cell::plain(longer(contest.gain)),
-    ]
 }

@@ -2,10 +2,12 @@
 
 use crate::document::Samples;
 use crate::plain::time;
+use proofmark_analyze::{Pairing, cells, pairings, ranking};
 use proofmark_schema::finding::Finding;
 use proofmark_schema::machine::MachineFacts;
 use proofmark_schema::plan::{Absence, RunKind};
 use proofmark_schema::record::Record;
+use proofmark_schema::{ContenderId, Family};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -51,6 +53,53 @@ impl ReportedRun {
             trials: trials.iter().take(KEPT / 2).map(|trial| thinned(trial, each)).collect(),
             interval: [wall.low, wall.estimate, wall.high],
         }))
+    }
+
+    /// The contenders: ours first, then peers; those that ran on most cases before those that ran
+    /// on few, and the fastest first.
+    pub(super) fn contenders(&self) -> Vec<ContenderId> {
+        let places = ranking(&self.records).places;
+        let most = places.iter().map(|place| place.cases).max().unwrap_or(0);
+        let share = |id: &ContenderId| {
+            let place = places.iter().find(|place| place.contender == *id);
+            place.map_or(0.0, |of| of.share_of_best + f64::from(u8::from(2 * of.cases >= most)))
+        };
+        let mut all: Vec<ContenderId> = Vec::new();
+        for record in &self.records {
+            if !all.contains(&record.contender) {
+                all.push(record.contender.clone());
+            }
+        }
+        all.sort_by(|a, b| {
+            let is_peer = |id: &ContenderId| id.family == Family::Peer;
+            is_peer(a).cmp(&is_peer(b)).then(share(b).total_cmp(&share(a)))
+        });
+        all
+    }
+
+    /// The records of each case, the greatest ratio to the best of the others first; cases that
+    /// have no others come last.
+    pub(super) fn by_ratio(&self) -> Vec<Vec<&Record>> {
+        self.sorted(|pairing| pairing.ratio.estimate)
+    }
+
+    /// The records of each case, the greatest cost first.
+    pub(super) fn by_cost(&self) -> Vec<Vec<&Record>> {
+        self.sorted(|pairing| pairing.cost_ns)
+    }
+
+    fn sorted(&self, key: impl Fn(&Pairing<'_>) -> f64) -> Vec<Vec<&Record>> {
+        let found = pairings(&self.records);
+        let pairings = found.as_ref().map_or(&[][..], |found| &found.cases[..]);
+        let mut keyed: Vec<(f64, Vec<&Record>)> = Vec::new();
+        for cell in cells(&self.records) {
+            let is_in = |pairing: &&Pairing<'_>| {
+                cell.iter().any(|record| std::ptr::eq(*record, pairing.record))
+            };
+            keyed.push((pairings.iter().find(is_in).map_or(f64::NEG_INFINITY, &key), cell));
+        }
+        keyed.sort_by(|a, b| b.0.total_cmp(&a.0));
+        keyed.into_iter().map(|(_, cell)| cell).collect()
     }
 
     /// How far the middle half of a record's slices spreads, over their median.

@@ -11,6 +11,9 @@ use std::collections::BTreeSet;
 /// Cases of a group that are no grid and get a command each; more would be a wall of text.
 const SINGLE: usize = 6;
 
+/// Commands that are shown at once.
+const SHOWN: usize = 4;
+
 pub(super) fn push(document: &mut Document, run: &ReportedRun) -> Vec<Value> {
     let mut families: Vec<Vec<&Record>> = Vec::new();
     for record in &run.records {
@@ -58,7 +61,11 @@ pub(super) fn push(document: &mut Document, run: &ReportedRun) -> Vec<Value> {
     if run.kind == Some(RunKind::Quick) {
         commands.iter_mut().for_each(|command| command.push_str(" --quick"));
     }
-    commands.iter().for_each(|command| document.command(command));
+    let (first, more) = commands.split_at(commands.len().min(SHOWN));
+    first.iter().for_each(|command| document.command(command));
+    document.details(format!("{} more commands", more.len()), |document| {
+        more.iter().for_each(|command| document.command(command));
+    });
     if left_out > 0 {
         document.note(format!("{left_out} more cases are measured again in the same way"));
     }

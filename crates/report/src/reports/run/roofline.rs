@@ -21,33 +21,50 @@ pub(super) fn push(document: &mut Document, run: &ReportedRun) -> Vec<Value> {
     }
     if document.plots().any(|plot| plot.kind == PlotKind::Roofline) {
         document.note(
-            "each point is the fastest contender of a case; dashed lines are limits that were \
-             probed on this machine. Far below the line: there is room. On it: only less work or \
-             fewer bytes help.",
+            "each point is the fastest contender of a case. The line above it ends at the rate that \
+             its limit allows: a long line is room for a better kernel; without one, only less \
+             work or fewer bytes help. Dashed lines are the limits that were probed on this machine",
         );
     }
     Vec::new()
 }
 
 fn plot(bests: &[&Record], count: usize) -> Plot {
-    let mut by_op: BTreeMap<String, Vec<Point>> = BTreeMap::new();
+    // What holds a case says more than its op, and there are few of them.
+    let mut by_bound: BTreeMap<(u8, &str), Vec<Point>> = BTreeMap::new();
     for record in bests {
         let Some(gflops) = metric(record, "gflops").filter(|rate| *rate > 0.0) else { continue };
         let intensity = record.work.flops as f64 / record.work.bytes() as f64;
         let label = format!("{} by {}", record.case, record.contender);
-        let op = format!("{} {}", record.case.op, record.case.dtype);
-        by_op.entry(op).or_default().push(Point::at(intensity, gflops, label));
+        let limits = record.judged.performance().and_then(|of| of.limits);
+        let least_ns = limits.map(|limits| limits.bound_ns).filter(|ns| *ns > 0.0);
+        let attainable = least_ns.map(|ns| record.work.flops as f64 / ns);
+        let key = match limits.and_then(|limits| limits.bound) {
+            Some(Bound::Compute) => (0, "held by arithmetic"),
+            Some(Bound::L1) => (1, "held by L1"),
+            Some(Bound::L2) => (2, "held by L2"),
+            Some(Bound::L3) => (3, "held by L3"),
+            Some(Bound::Dram) => (4, "held by memory"),
+            Some(Bound::Overhead) => (5, "held by the cost of a call"),
+            None => (6, "limit not known"),
+        };
+        by_bound.entry(key).or_default().push(Point {
+            low: attainable.map(|_| gflops),
+            high: attainable,
+            ..Point::at(intensity, gflops, label)
+        });
     }
     let x = PlotAxis::log("arithmetic intensity", "flop/byte");
     let y = PlotAxis::log("rate", "GFLOP/s");
     let title = format!("Roofline, {}", threads(count));
     let mut plot = Plot::new(title, PlotKind::Roofline, x, y);
-    let points = || by_op.values().flatten().map(|point| point.x).filter(|x| x.is_finite());
+    let points = || by_bound.values().flatten().map(|point| point.x).filter(|x| x.is_finite());
     let (low, high) = (points().fold(f64::INFINITY, f64::min), points().fold(0.0, f64::max));
     if high > 0.0 {
         limits(bests, low / 2.0, high * 2.0).into_iter().for_each(|limit| plot.series.push(limit));
     }
-    plot.series.extend(by_op.into_iter().map(|(op, points)| Series::new(op, points)));
+    plot.series.extend(by_bound.into_iter().map(|((_, name), points)| Series::new(name, points)));
+    plot.says = format!("{} points under their limits", bests.len());
     plot
 }
 

@@ -21,6 +21,9 @@ const COLUMNS: [Column; 8] = [
     Column::text("what would help", 1),
 ];
 
+/// Ops that the picture has room for; the table has all.
+const SHOWN: usize = 12;
+
 pub(super) fn push(document: &mut Document, run: &ReportedRun) -> Vec<Value> {
     let found = status(&run.records);
     if found.is_empty() {
@@ -30,18 +33,21 @@ pub(super) fn push(document: &mut Document, run: &ReportedRun) -> Vec<Value> {
         }
         return Vec::new();
     }
+    if let Some(text) = super::analysis::next(&run.records) {
+        document.text(text);
+    }
+    let bars = found.iter().enumerate().map(|(row, standing)| {
+        Point::at(row as f64, 100.0 * standing.share, group_name(&standing.group))
+    });
+    let axes = (PlotAxis::linear("op", ""), PlotAxis::linear("of all time lost", "%"));
+    let plot = Plot::new("Where time is lost", PlotKind::Bars, axes.0, axes.1);
+    document.plot(plot.with(Series::new("", bars.take(SHOWN).collect())));
     let rows = found.iter().enumerate().map(|(rank, standing)| row(rank + 1, standing)).collect();
     document.table("Ops by what is to be gained", &COLUMNS, rows);
     document.note(
         "the fastest kernel of ours stands for each case; cases of a model count as often as the \
          model has them. Rank: share of the time lost × distance to the limit",
     );
-    let bars = found.iter().enumerate().map(|(row, standing)| {
-        Point::at(row as f64, 100.0 * standing.share, group_name(&standing.group))
-    });
-    let axes = (PlotAxis::linear("op", ""), PlotAxis::linear("of all time lost", "%"));
-    let plot = Plot::new("Where time is lost", PlotKind::Bars, axes.0, axes.1);
-    document.plot(plot.with(Series::new("", bars.collect())));
     found.iter().map(data).collect()
 }
 

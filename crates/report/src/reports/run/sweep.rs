@@ -36,11 +36,9 @@ pub(super) fn push(document: &mut Document, run: &ReportedRun) -> Vec<Value> {
         document.plot(heat(&map));
     }
     let means = role_means(&run.records);
-    document.table(
-        "Means by batch, sequence and dimension",
-        &ROLES,
-        means.iter().map(row).collect(),
-    );
+    document.details("Means by batch, sequence and dimension", |document| {
+        document.table("", &ROLES, means.iter().map(row).collect());
+    });
     means.iter().map(data).collect()
 }
 

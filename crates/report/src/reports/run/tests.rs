@@ -6,7 +6,7 @@ use crate::fixture::{compared, first, refused};
 use crate::render::{RENDERERS, Style, find};
 use proofmark_schema::ContenderId;
 use proofmark_schema::plan::RunKind;
-use proofmark_schema::record::Record;
+use proofmark_schema::record::{Judged, Record};
 
 /// Two contenders on four sizes of two axes, a refusal, and slices.
 fn sample() -> ReportedRun {
@@ -33,18 +33,82 @@ fn text(document: &Document, renderer: &str) -> String {
 }
 
 #[test]
-fn the_first_paragraph_says_who_won_by_how_much_and_what_to_look_at() {
+fn the_first_paragraph_is_the_answer_and_red_flags_follow_it() {
     let document = run(&[sample()], &[]);
     let text = text(&document, "term");
-    let lead = text.split("\n\n").nth(1).unwrap().replace('\n', " ");
+    let parts: Vec<String> = text.split("\n\n").map(|part| part.replace('\n', " ")).collect();
     for part in [
         "native/simd@avx2 is the fastest on all 5 cases",
         "native/scalar@scalar, takes 4.00× as long where both ran: take native/simd@avx2",
-        "reach 60 % of the machine's limit, held by arithmetic",
-        "Red flags: wrong (1×)",
+        "1 of 11 results were refused and is not ranked",
     ] {
-        assert!(lead.contains(part), "{part} in\n{lead}");
+        assert!(parts[1].contains(part), "{part} in\n{}", parts[1]);
     }
+    assert!(parts[2].starts_with("RED FLAG: native/simd@avx512 is wrong on matmul."), "{text}");
+    let analysis = document.data["analysis"][0].as_str().unwrap();
+    assert!(analysis.contains("reach 60 % of the machine's limit, held by arithmetic"));
+    assert!(analysis.ends_with("Red flags: wrong (1×)."), "{analysis}");
+}
+
+/// The sample with a peer that is slower on every case but one.
+fn with_a_peer() -> ReportedRun {
+    let mut run = sample();
+    let ours: Vec<Record> =
+        run.records.iter().filter(|of| of.contender.name == "simd").cloned().collect();
+    for (index, mut record) in ours.into_iter().take(5).enumerate() {
+        record.contender = ContenderId::peer("acme");
+        let factor = if index == 0 { 0.5 } else { 2.0 };
+        if let Judged::Proven { performance: Some(of), .. } = &mut record.judged
+            && let Some(comparison) = &mut of.comparison
+        {
+            let ratio = &mut comparison.ratio;
+            for end in [&mut ratio.low, &mut ratio.estimate, &mut ratio.high] {
+                *end *= factor;
+            }
+            of.slices.arm = 7;
+        }
+        run.records.push(record);
+    }
+    run
+}
+
+#[test]
+fn a_run_with_peers_opens_with_ours_against_them_and_a_picture_before_any_table() {
+    let run = run(&[with_a_peer()], &[]);
+    let Section::Text(answer) = &run.sections[0] else { panic!("the answer") };
+    assert!(answer.contains("faster on 4, too close to call on 0, slower on 1"), "{answer}");
+    assert!(answer.contains("(most on matmul m=64 n=32 k=63: 2.00× peer/acme)"), "{answer}");
+    let is_plot = |section: &Section| matches!(section, Section::Plot(_));
+    let is_table = |section: &Section| matches!(section, Section::Table(_));
+    let place = |is: &dyn Fn(&Section) -> bool| run.sections.iter().position(is).unwrap();
+    assert!(place(&is_plot) < place(&is_table));
+    let plot = run.plots().next().unwrap();
+    assert_eq!(plot.kind, crate::PlotKind::Intervals);
+    let counts: Vec<usize> = plot.series.iter().map(|series| series.points.len()).collect();
+    assert_eq!(counts, [1, 0, 4], "slower, too close, faster");
+    assert_eq!(run.data["lead"].as_array().unwrap().len(), 5);
+}
+
+#[test]
+fn a_refused_peer_is_counted_but_is_no_red_flag() {
+    let mut peer = with_a_peer();
+    let last = peer.records.iter_mut().find(|of| of.judged.proof().refusal.is_some()).unwrap();
+    last.contender = ContenderId::peer("wrong");
+    let document = run(&[peer], &[]);
+    assert!(!document.sections.iter().any(|of| matches!(of, Section::RedFlags(_))));
+    let text = text(&document, "term");
+    assert!(text.contains("There is no red flag") && text.contains("peer/wrong"), "{text}");
+    assert!(text.contains("1 of 16 results were refused"), "{text}");
+}
+
+#[test]
+fn a_title_has_the_op_and_no_id() {
+    let mut named = sample();
+    named.name = "01a1e74a-006f-703f-a0fe-7d8beb0ac34c".to_owned();
+    named.records.iter_mut().for_each(|record| record.run = named.name.clone());
+    let document = run(&[named], &[]);
+    assert_eq!(document.title, "matmul, 17 November 2026");
+    assert!(document.subtitle.starts_with("f32 · 1 thread · 5 cases"), "{}", document.subtitle);
 }
 
 #[test]
@@ -52,8 +116,7 @@ fn equal_wins_are_nobodys_lead() {
     let mut even = sample();
     even.records.truncate(4);
     for record in &mut even.records[2..] {
-        if let proofmark_schema::record::Judged::Proven { performance: Some(of), .. } =
-            &mut record.judged
+        if let Judged::Proven { performance: Some(of), .. } = &mut record.judged
             && let Some(comparison) = &mut of.comparison
         {
             let ratio = &mut comparison.ratio;

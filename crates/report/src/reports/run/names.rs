@@ -1,0 +1,135 @@
+//! Names that a person can say: of a run, of its cases and of its contenders.
+
+use super::ReportedRun;
+use crate::plain::{counted, threads};
+use proofmark_schema::record::Record;
+use proofmark_schema::{ContenderId, Family};
+use std::collections::BTreeSet;
+
+/// Ops that a title names; more are counted.
+const NAMED: usize = 3;
+
+/// `matmul on Intel Xeon, 17 November 2026`.
+pub(super) fn title(run: &ReportedRun) -> String {
+    let id = run.records.first().map_or("", |record| record.run.as_str());
+    let mut title = match run.name.as_str() {
+        name if name.is_empty() || name == id || date(name).is_some() => subject(&run.records),
+        // A file has a name that a person gave it.
+        name => name.to_owned(),
+    };
+    if let Some(machine) = &run.machine {
+        title += &format!(" on {}", processor(&machine.cpu));
+    }
+    if let Some(date) = date(id) {
+        title += &format!(", {date}");
+    }
+    title
+}
+
+/// What was measured on what, and how much of it, in one line.
+pub(super) fn subtitle(run: &ReportedRun) -> String {
+    let records = &run.records;
+    let mut parts = Vec::new();
+    if !title(run).starts_with(&subject(records)) {
+        parts.push(subject(records));
+    }
+    let dtypes: BTreeSet<&str> = records.iter().map(|of| of.case.dtype.name()).collect();
+    parts.push(dtypes.into_iter().collect::<Vec<_>>().join(" and "));
+    let counts: BTreeSet<usize> = records.iter().map(|of| of.threads).collect();
+    parts.extend(counts.into_iter().map(threads));
+    if let Some(machine) = &run.machine {
+        parts.push(counted(machine.cpus.len(), "processor"));
+        parts.push(machine.isa.to_string());
+    }
+    let cases = proofmark_analyze::cells(records).len();
+    let who: BTreeSet<String> = records.iter().map(|of| of.contender.to_string()).collect();
+    parts.push(counted(cases, "case"));
+    parts.push(counted(who.len(), "contender"));
+    if records.iter().any(|record| record.judged.performance().is_some()) {
+        parts.push("every time is of a proven result".to_owned());
+    }
+    parts.retain(|part| !part.is_empty());
+    parts.dedup();
+    parts.join(" · ")
+}
+
+/// The ops, or how many there are.
+fn subject(records: &[Record]) -> String {
+    let mut ops: Vec<&str> = Vec::new();
+    for record in records {
+        if !ops.contains(&record.case.op.as_str()) {
+            ops.push(&record.case.op);
+        }
+    }
+    match ops.len() {
+        0 => "Nothing measured".to_owned(),
+        few if few <= NAMED => ops.join(", "),
+        many => counted(many, "op"),
+    }
+}
+
+/// A processor's name without what all of them have.
+fn processor(brand: &str) -> String {
+    let brand = brand.replace("(R)", "").replace("(TM)", "").replace("(tm)", "");
+    let filler = |word: &&str| !matches!(*word, "CPU" | "Processor" | "processor");
+    brand.split_whitespace().filter(filler).collect::<Vec<_>>().join(" ")
+}
+
+/// The day on which a run began: its id is a UUID of version 7, which begins with milliseconds.
+fn date(id: &str) -> Option<String> {
+    let digits: String = id.chars().filter(|&digit| digit != '-').collect();
+    let is_uuid = digits.len() == 32 && digits.as_bytes()[12] == b'7';
+    let millis = i64::from_str_radix(digits.get(..12).filter(|_| is_uuid)?, 16).ok()?;
+    let day = jiff::Timestamp::from_millisecond(millis).ok()?;
+    Some(day.strftime("%-d %B %Y").to_string())
+}
+
+/// Short names of cases: without the batch and the attributes that all cases of an op share.
+pub(super) fn case(record: &Record, all: &[Record]) -> String {
+    let same = || all.iter().filter(|of| of.case.op == record.case.op);
+    let is_shared = |name: &str| same().all(|of| of.case.get(name) == record.case.get(name));
+    let is_single = same().all(|of| of.case.size("b").is_none_or(|batch| batch == 1));
+    let axes = record.case.axes.iter().filter(|(name, _)| !(is_single && name == "b"));
+    let mut parts: Vec<String> = axes.map(|(name, size)| format!("{name}={size}")).collect();
+    let attrs = record.case.attrs.iter().filter(|(name, _)| !is_shared(name));
+    parts.extend(attrs.map(|(name, value)| format!("{name}={value}")));
+    if all.iter().any(|of| of.case.dtype != record.case.dtype) {
+        parts.push(record.case.dtype.name().to_owned());
+    }
+    if all.iter().any(|of| of.threads != record.threads) {
+        parts.push(threads(record.threads));
+    }
+    if all.iter().any(|of| of.memory != record.memory) {
+        parts.push(format!("{} {}", record.memory.cache, record.memory.pages));
+    }
+    format!("{} {}", record.case.op, parts.join(" ")).trim_end().to_owned()
+}
+
+/// A contender without what all have: peers without their family, the path only if there are two.
+pub(super) fn contender(id: &ContenderId, all: &[ContenderId]) -> String {
+    let is_alone = all.iter().filter(|of| of.family == id.family && of.name == id.name).count() < 2;
+    match (id.family, is_alone) {
+        (Family::Peer, true) => id.name.clone(),
+        (_, true) => ContenderId { isa: None, ..id.clone() }.to_string(),
+        (_, false) => id.to_string(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_id_tells_its_day_and_other_names_none() {
+        let day = date("01a1e74a-006f-703f-a0fe-7d8beb0ac34c");
+        assert_eq!(day.as_deref(), Some("17 November 2026"));
+        assert_eq!(date("transformer-f32-all-peers"), None);
+        assert_eq!(date("01a1e74a-006f-403f-a0fe-7d8beb0ac34c"), None);
+    }
+
+    #[test]
+    fn processors_lose_their_marks() {
+        assert_eq!(processor("Intel(R) Xeon(R) Processor"), "Intel Xeon");
+        assert_eq!(processor("AMD EPYC 9654 96-Core Processor"), "AMD EPYC 9654 96-Core");
+    }
+}
