@@ -46,11 +46,22 @@ function look() {
   const seen = {};
   const timing = performance.getEntriesByType('navigation')[0];
   seen.load_ms = Math.round(timing.loadEventEnd || performance.now());
-  seen.figures = document.querySelectorAll('figure').length;
-  seen.empty_plots = [...document.querySelectorAll('figure svg')].filter((plot) => {
+  const figures = [...document.querySelectorAll('figure')];
+  seen.figures = figures.length;
+  // A plot outside of the screen is not laid out before it is scrolled to.
+  figures.forEach((figure) => figure.style.setProperty('content-visibility', 'visible'));
+  // A plot may have one drawing for wide pages and one for narrow ones, of which one is shown.
+  const shown = [...document.querySelectorAll('figure svg')].filter((plot) => plot.checkVisibility());
+  seen.plots_shown = shown.length;
+  seen.empty_plots = shown.filter((plot) => {
     const marks = plot.querySelectorAll('use, rect');
     return marks.length === 0 || [...marks].every((mark) => mark.getBoundingClientRect().width === 0);
   }).length;
+  const [figure, table] = [document.querySelector('figure'), document.querySelector('table')];
+  seen.picture_first = !table || Boolean(figure && figure.compareDocumentPosition(table) & Node.DOCUMENT_POSITION_FOLLOWING);
+  seen.red_flags = document.querySelectorAll('.flags li').length;
+  seen.unnamed_plots = document.querySelectorAll('figure svg:not([aria-label])').length;
+  seen.rows_without_heading = [...document.querySelectorAll('tbody tr')].filter((row) => row.cells[0].scope !== 'row').length;
   seen.rows = document.querySelectorAll('tbody tr').length;
   seen.scripts = document.querySelectorAll('script').length;
   seen.images = document.querySelectorAll('img, iframe, object').length;
@@ -78,7 +89,7 @@ function look() {
     input.dispatchEvent(new Event('input'));
     seen.restored = rows.every((row) => !row.hidden);
   }
-  const plot = document.querySelector('figure svg');
+  const plot = shown[0];
   if (plot) {
     plot.focus();
     plot.dispatchEvent(new KeyboardEvent('keydown', { key: 'ArrowRight' }));
@@ -126,6 +137,6 @@ try {
 } finally {
   browser.kill('SIGKILL');
   await new Promise((resolve) => setTimeout(resolve, 100));
-  rmSync(profile, { recursive: true, force: true, maxRetries: 5 });
+  rmSync(profile, { recursive: true, force: true, maxRetries: 20, retryDelay: 100 });
 }
 process.exit(code);

@@ -39,6 +39,30 @@ fn two_thousand_records_open_quickly_and_hostile_names_stay_text() {
     looked_at(folder.path(), file.to_str().unwrap(), &page);
 }
 
+#[test]
+fn the_record_of_a_suite_opens_with_its_picture_and_few_red_flags() {
+    let record = concat!(
+        env!("CARGO_MANIFEST_DIR"),
+        "/../../records/2026-11-17-0d053ca4a802/transformer-f32-all-peers.json"
+    );
+    let folder = tempfile::tempdir().unwrap();
+    let (store, page) = (folder.path().to_str().unwrap(), folder.path().join("page.html"));
+    let output = proofmark(&["report", record, "--store", store, "--html", page.to_str().unwrap()]);
+    assert_eq!(output.status.code(), Some(0), "{}", talk(&output));
+    let answer = "faster on 36, too close to call on 14, slower on 5";
+    assert!(out(&output).contains(answer), "{}", out(&output));
+    for width in ["1280", "390"] {
+        let Some(seen) = looked(&page, &["", width]) else { return };
+        eprintln!("{width} wide: loaded in {} ms", seen["load_ms"]);
+        assert_eq!(seen["errors"], Value::from(Vec::<Value>::new()), "{seen}");
+        assert_eq!(seen["overflow"], 0, "{seen}");
+        assert_eq!(seen["picture_first"], true, "{seen}");
+        assert_eq!(seen["empty_plots"], 0, "{seen}");
+        assert_eq!(seen["rows_without_heading"], 0, "{seen}");
+        assert!(seen["red_flags"].as_u64().is_some_and(|flags| (1..=3).contains(&flags)), "{seen}");
+    }
+}
+
 /// Writes the page of a run and opens it in Chromium; `None` where there is no browser.
 fn looked_at(store: &Path, run: &str, page: &Path) -> Option<Value> {
     let (store, page) = (store.to_str().unwrap(), page.to_str().unwrap());
@@ -46,22 +70,14 @@ fn looked_at(store: &Path, run: &str, page: &Path) -> Option<Value> {
     assert_eq!(output.status.code(), Some(0), "{}", talk(&output));
     assert!(talk(&output).contains("wrote"), "{}", talk(&output));
     assert!(!out(&output).is_empty());
-    let browser = std::env::var("CHROMIUM").unwrap_or_else(|_| "chromium".to_owned());
-    let starts = |program: &str| Command::new(program).arg("--version").output().is_ok();
-    if !starts("node") || !starts(&browser) {
-        let is_due = std::env::var_os("PROOFMARK_REQUIRE_BROWSER").is_some();
-        assert!(!is_due, "node or {browser} is not here");
-        eprintln!("not looked at: node or {browser} is not here (`apt-get install chromium`)");
-        return None;
-    }
-    let script = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/report/look.mjs");
-    let looked = Command::new("node").args([script, page]).output().unwrap();
-    assert!(looked.status.success(), "{}", talk(&looked));
-    let seen: Value = serde_json::from_str(&out(&looked)).unwrap();
+    let seen = looked(page.as_ref(), &[])?;
     for (name, want) in [
         ("errors", Value::from(Vec::<Value>::new())),
         ("outside", Value::from(Vec::<Value>::new())),
         ("empty_plots", 0.into()),
+        ("unnamed_plots", 0.into()),
+        ("rows_without_heading", 0.into()),
+        ("picture_first", true.into()),
         ("scripts", 2.into()),
         ("images", 0.into()),
         ("overflow", 0.into()),
@@ -75,6 +91,24 @@ fn looked_at(store: &Path, run: &str, page: &Path) -> Option<Value> {
     assert!(seen["load_ms"].as_u64() < Some(10_000), "{seen}");
     assert!(seen["tip"].as_str().is_some_and(|tip| !tip.is_empty()), "{seen}");
     Some(seen)
+}
+
+/// What Chromium sees of a page; `None` where there is no browser. `more` are further arguments of
+/// the script.
+fn looked(page: &Path, more: &[&str]) -> Option<Value> {
+    let browser = std::env::var("CHROMIUM").unwrap_or_else(|_| "chromium".to_owned());
+    let starts = |program: &str| Command::new(program).arg("--version").output().is_ok();
+    if !starts("node") || !starts(&browser) {
+        let is_due = std::env::var_os("PROOFMARK_REQUIRE_BROWSER").is_some();
+        assert!(!is_due, "node or {browser} is not here");
+        eprintln!("not looked at: node or {browser} is not here (`apt-get install chromium`)");
+        return None;
+    }
+    let script = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/report/look.mjs");
+    let looked =
+        Command::new("node").args([script, page.to_str().unwrap()]).args(more).output().unwrap();
+    assert!(looked.status.success(), "{}", talk(&looked));
+    Some(serde_json::from_str(&out(&looked)).unwrap())
 }
 
 /// A run `many` of 2,000 records, each a measured one with other names and times.

@@ -13,6 +13,9 @@ pub(super) const RENDERER: Renderer =
 const PAGE_STYLE: &str = include_str!("../../assets/report.css");
 const SCRIPT: &str = include_str!("../../assets/report.js");
 
+/// Columns from which a table is printed on a page of its own, across.
+const MANY: usize = 12;
+
 /// The page while it is written.
 #[derive(Default)]
 struct Page<'a> {
@@ -145,7 +148,14 @@ impl<'a> Page<'a> {
     }
 
     fn table(&mut self, table: &'a Table) {
-        let holder = if table.is_map { "t map" } else { "t" };
+        if table.is_map {
+            self.key();
+        }
+        let holder = match table.columns.len() {
+            _ if table.is_map => "t map",
+            many if many > MANY => "t many",
+            _ => "t",
+        };
         // A table that is wider than the page scrolls, by keys too.
         let name = if table.title.is_empty() { "Table" } else { &table.title };
         let _ = write!(
@@ -154,11 +164,7 @@ impl<'a> Page<'a> {
             markup(name)
         );
         if !table.title.is_empty() {
-            let _ = write!(self.body, "<caption>{}", markup(&table.title));
-            if table.is_map {
-                self.key();
-            }
-            self.body.push_str("</caption>");
+            let _ = write!(self.body, "<caption>{}</caption>", markup(&table.title));
         }
         self.body.push_str("<thead><tr>");
         for column in &table.columns {
@@ -179,11 +185,11 @@ impl<'a> Page<'a> {
 
     /// What the shades of a map mean.
     fn key(&mut self) {
-        self.body.push_str(" <span class=\"shades\">");
+        self.body.push_str("<p class=\"shades\">");
         for (index, (_, words)) in Shade::STEPS.iter().enumerate() {
             let _ = write!(self.body, "<span class=\"q{index}\">{}</span> ", markup(words));
         }
-        self.body.push_str("<span class=\"b\">refused</span></span>");
+        self.body.push_str("<span class=\"b\">refused: no time</span></p>\n");
     }
 
     fn cell(&mut self, column: &Column, cell: &'a Cell, is_name: bool) {
@@ -316,6 +322,38 @@ mod tests {
         let outside = page.replace("http://www.w3.org/2000/svg", "");
         assert!(!outside.contains("http://") && !outside.contains("https://"));
         assert!(page.contains(&integrity(SCRIPT)));
+    }
+
+    #[test]
+    fn flags_figures_maps_and_details_are_there_without_a_script() {
+        let mut document = Document::new("t", Value::Null, "");
+        document.subtitle = HOSTILE.to_owned();
+        document.sections.push(Section::RedFlags(vec![HOSTILE.to_owned()]));
+        let (value, label) = (HOSTILE.to_owned(), HOSTILE.to_owned());
+        document.sections.push(Section::KeyFigures(vec![KeyFigure {
+            value,
+            label,
+            emphasis: None,
+        }]));
+        let cell = Cell { shade: Shade::of(3.0), hint: HOSTILE.to_owned(), ..Cell::plain("3.0") };
+        let columns = vec![Column::left("case", 0), Column::right("", 0).named(HOSTILE)];
+        document.map("a map", columns, vec![vec![Cell::plain("a case"), cell]]);
+        document.details(HOSTILE, |inner| inner.text("inside"));
+        document.details("empty", |_| ());
+        let page = render(&document, &Style::default());
+        assert_eq!(page.matches("<script").count(), 2, "only its own two");
+        assert!(!page.contains("<img"), "{page}");
+        for part in [
+            "1 red flag</strong>",
+            "<ul class=\"figures\">",
+            "<th scope=row>a case",
+            "<td class=\"r q4\" title=",
+            "<p class=\"shades\"><span class=\"q0\">fastest</span>",
+            "<p class=\"lead\">inside</p>\n</details>",
+        ] {
+            assert!(page.contains(part), "{part} in {page}");
+        }
+        assert_eq!(page.matches("<details>").count(), 1);
     }
 
     #[test]

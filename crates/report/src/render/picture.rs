@@ -153,7 +153,6 @@ fn grid(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Point;
 
     #[test]
     fn bars_lines_and_maps_become_text_where_they_fit() {
@@ -175,5 +174,30 @@ mod tests {
         let scatter = Plot { kind: PlotKind::Scatter, ..lines };
         assert_eq!(picture(&scatter, 80), None);
         assert!(elsewhere(&scatter).contains("--format html"));
+    }
+
+    #[test]
+    fn intervals_become_a_line_each_with_the_greatest_ratio_first() {
+        let point = |row: f64, ratio: f64, label: &str| Point {
+            low: Some(0.9 * ratio),
+            high: Some(1.1 * ratio),
+            beside: vec!["2 µs".to_owned(), "acme 1 µs".to_owned()],
+            ..Point::at(row, ratio, label)
+        };
+        let axes = (PlotAxis::default(), PlotAxis::log("ratio", "×"));
+        let plot = |points| {
+            Plot::new("t", PlotKind::Intervals, axes.0.clone(), axes.1.clone())
+                .with(Series::new("", points))
+        };
+        let two = plot(vec![point(1.0, 0.5, "add"), point(0.0, 2.0, "mul\u{1b}")]);
+        let text = picture(&two, 80).unwrap();
+        let lines: Vec<&str> = text.lines().collect();
+        assert!(lines[0].starts_with(" mul ") && lines[0].contains("│"), "{text}");
+        assert!(lines[0].ends_with("●      2×  2 µs against acme 1 µs"), "{text}");
+        assert!(lines[1].starts_with(" add  ●"), "{text}");
+        assert_eq!(picture(&two, 20), None, "too narrow");
+        let many = plot((0..50).map(|row| point(f64::from(row), 0.5, "add")).collect());
+        let text = picture(&many, 80).unwrap();
+        assert!(text.ends_with(" and 10 more, down to 0.5×; JSON and HTML have all\n"), "{text}");
     }
 }

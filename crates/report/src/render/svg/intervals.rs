@@ -29,7 +29,8 @@ pub(super) const NARROW: Layout =
 /// Space of the names of both sides and of the ticks.
 const HEAD: f64 = 40.0;
 /// Characters of a label that are shown; pointing at the point tells all.
-const LABEL: usize = 52;
+const LABEL: usize = 54;
+const NARROW_LABEL: usize = 48;
 /// Ratios that have a line.
 const TICKS: [f64; 11] = [0.05, 0.1, 0.2, 0.3, 0.5, 0.7, 1.0, 1.5, 2.0, 5.0, 10.0];
 /// Ticks nearer to each other than this would run together.
@@ -123,7 +124,11 @@ fn ground(plot: &Plot, scale: &Scale, layout: &Layout, bottom: f64, out: &mut St
 }
 
 fn label(point: &Point, layout: &Layout, y: f64, out: &mut String) {
-    let text: String = point.label.chars().take(LABEL).collect();
+    let room = if layout.is_stacked { NARROW_LABEL } else { LABEL };
+    let mut text: String = point.label.chars().take(room).collect();
+    if point.label.chars().count() > room {
+        text.push('\u{2026}');
+    }
     let (op, shape) = text.split_once(' ').unwrap_or((&text, ""));
     let base = y + 13.0;
     if layout.is_stacked {

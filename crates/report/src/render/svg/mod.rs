@@ -80,7 +80,9 @@ fn element(plot: &Plot, layout: &intervals::Layout, class: &str) -> String {
 }
 
 fn drawn(plot: &Plot, layout: &intervals::Layout) -> Drawn {
-    let mut body = format!("<text class=\"title\" x=\"8\" y=\"20\">{}</text>", markup(&plot.title));
+    let size = if layout.width < WIDTH { "title small" } else { "title" };
+    let mut body =
+        format!("<text class=\"{size}\" x=\"8\" y=\"20\">{}</text>", markup(&plot.title));
     if plot.kind == PlotKind::Intervals {
         let height = intervals::draw(plot, layout, &mut body);
         return Drawn { width: layout.width, height, body };

@@ -77,7 +77,7 @@ fn push_refusals(document: &mut Document, run: &ReportedRun) {
         }
     }
     let count = counted(refusals.len(), "refusal");
-    document.details(format!("{count} with the command that shows it"), |document| {
+    document.details(format!("{count}, each with the command that shows it"), |document| {
         for (refusal, records) in refusals.iter().take(TOLD) {
             let first = records[0];
             let more = match records.len() {
