@@ -40,10 +40,10 @@ impl Lead {
     }
 
     fn of(ratio: &Interval) -> Lead {
+        let is_bounded = ratio.high <= UNBOUNDED * ratio.low;
         match ratio {
-            ratio if !(ratio.high <= UNBOUNDED * ratio.low) => Lead::Level,
-            ratio if ratio.high < 1.0 => Lead::Faster,
-            ratio if ratio.low > 1.0 => Lead::Slower,
+            ratio if is_bounded && ratio.high < 1.0 => Lead::Faster,
+            ratio if is_bounded && ratio.low > 1.0 => Lead::Slower,
             _ => Lead::Level,
         }
     }

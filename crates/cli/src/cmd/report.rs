@@ -7,7 +7,7 @@ use clap::Args;
 use clap::builder::PossibleValuesParser;
 use proofmark_engine::{EngineError, Run, Store, findings, is_match, nearest};
 use proofmark_report::reports::{self, PARTS, ReportedRun};
-use proofmark_report::{Section, read_bench};
+use proofmark_report::{Document, Section, read_bench};
 use proofmark_schema::quantity::Bytes;
 use proofmark_schema::record::Record;
 use std::collections::{BTreeMap, BTreeSet};
@@ -74,11 +74,7 @@ impl Report {
             hint: Some("give a file in a folder that is there: `--html report.html`".to_owned()),
             code: exit::ENVIRONMENT,
         })?;
-        let leads = document.sections.iter().map_while(|section| match section {
-            Section::Text(text) => Some(text.as_str()),
-            _ => None,
-        });
-        print(&leads.collect::<Vec<_>>().join("\n"))?;
+        print(&lead(&document).join("\n"))?;
         say(&format!("wrote {} ({})", path.display(), Bytes(page.len() as u64)));
         Ok(exit::PASS)
     }
@@ -122,6 +118,22 @@ impl Report {
     }
 }
 
+/// What a report opens with: the answer of each run, and its red flags.
+fn lead(document: &Document) -> Vec<String> {
+    let mut lines = Vec::new();
+    for section in &document.sections {
+        match section {
+            Section::Heading(_) => break,
+            Section::Text(text) => lines.push(text.clone()),
+            Section::RedFlags(flags) => {
+                lines.extend(flags.iter().map(|flag| format!("RED FLAG: {flag}")));
+            }
+            _ => {}
+        }
+    }
+    lines
+}
+
 /// The run that a text means, from a file or from the store.
 fn load(store: &Store, text: &str) -> Result<ReportedRun, Failure> {
     let path = Path::new(text);
@@ -149,6 +161,7 @@ fn read(path: &Path) -> Result<ReportedRun, Failure> {
     let told = "a JSON file: slices, contracts and the machine's rates are not in it";
     Ok(ReportedRun {
         name: name.unwrap_or_default(),
+        source: path.display().to_string(),
         facts: vec![("run", run.to_owned()), ("read from", told.to_owned())],
         records: file.records,
         findings: file.findings,
@@ -188,6 +201,7 @@ fn stored(run: Run) -> ReportedRun {
     facts.push(("check", format!("`proofmark replay {}` computes all of it again", run.id)));
     let records: Vec<Record> = run.records().cloned().collect();
     ReportedRun {
+        source: run.id.clone(),
         name: run.id,
         kind: Some(run.plan.kind),
         findings: findings(&records),

@@ -124,10 +124,8 @@ fn push_part(document: &mut Document, part: &Part, runs: &[ReportedRun], is_aske
     if document.sections.len() == before + 1 {
         document.sections.truncate(before);
     }
-    let command = match runs {
-        [run] => format!("proofmark report {} --only {}", run.name, part.name),
-        _ => format!("proofmark report --only {}", part.name),
-    };
+    let sources: String = runs.iter().map(|run| format!("{} ", run.source)).collect();
+    let command = format!("proofmark report {}--only {}", sources.trim_start(), part.name);
     let added = document.sections.split_off(before);
     for section in added {
         match section {

@@ -48,6 +48,9 @@ pub(super) fn subtitle(run: &ReportedRun) -> String {
     if records.iter().any(|record| record.judged.performance().is_some()) {
         parts.push("every time is of a proven result".to_owned());
     }
+    // The beginning of an id is enough for the command line.
+    let id = records.first().map_or("", |record| record.run.as_str());
+    parts.extend(date(id).and(id.get(..13)).map(|id| format!("run {id}")));
     parts.retain(|part| !part.is_empty());
     parts.dedup();
     parts.join(" · ")
