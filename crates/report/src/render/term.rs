@@ -40,7 +40,10 @@ fn render(document: &Document, style: &Style) -> String {
             Section::KeyFigures(_) => continue,
             Section::Details(details) => {
                 let text = format!("more: {}", details.summary);
-                let is_same = |next: &&Section| matches!(next, Section::Details(next) if next.command == details.command);
+                let is_same = |next: &&Section| match next {
+                    Section::Details(next) => next.command == details.command,
+                    _ => false,
+                };
                 let is_last = sections.peek().is_none_or(|next| !is_same(next));
                 let command = is_last.then(|| format!("  $ {}\n", plain(&details.command)));
                 wrapped(&text, "      ", style.width) + &command.unwrap_or_default()

@@ -26,7 +26,7 @@ pub(super) fn push(document: &mut Document, run: &ReportedRun) -> Vec<Value> {
     document.plot(picture(run, &found));
     document.note(format!(
         "each row is one case: the time of {ours} over that of {theirs}, with its 95 % interval, on \
-         a logarithmic scale. An interval that holds 1 is too close to call. The slowest cases come \
+         a logarithmic scale. An interval that holds 1 is too close to call. The slowest cases are \
          first; refused results are not in the picture",
     ));
     let mut slower: Vec<&Pairing<'_>> =

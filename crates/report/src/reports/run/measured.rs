@@ -19,6 +19,8 @@ const CASES: [Column; 5] = [
     Column::left("held by", 3),
 ];
 
+/// The column that only runs with peers have.
+const AGAINST: usize = 2;
 /// Efficiency in per cent above which the number itself is suspicious.
 const SUSPICIOUS: f64 = 105.0;
 
@@ -49,7 +51,11 @@ fn push_cases(document: &mut Document, run: &ReportedRun) {
         let rank = u8::try_from(4 + index).unwrap_or(u8::MAX);
         columns.push(Column::right("", rank).named(names::contender(id, &all)));
     }
-    let rows = run.by_cost().iter().map(|cell| row(run, cell, &all)).collect();
+    let mut rows: Vec<Vec<Cell>> = run.by_cost().iter().map(|cell| row(run, cell, &all)).collect();
+    if rows.iter().all(|row| row[AGAINST] == Cell::nothing()) {
+        columns.remove(AGAINST);
+        rows.iter_mut().for_each(|row| drop(row.remove(AGAINST)));
+    }
     document.table("Times, the costliest losses first", &columns, rows);
     document.note(
         "a time in bold is the fastest of its case and stands clear of every other's interval. \

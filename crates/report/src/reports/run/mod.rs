@@ -65,7 +65,8 @@ pub fn run(runs: &[ReportedRun], only: &[String]) -> Document {
         "findings": runs.iter().flat_map(|run| &run.findings).collect::<Vec<_>>(),
         "absent": runs.iter().flat_map(|run| &run.absent).collect::<Vec<_>>(),
     });
-    let titles: Vec<String> = runs.iter().map(names::title).collect();
+    let mut titles: Vec<String> = runs.iter().map(names::title).collect();
+    titles.dedup();
     let title = if runs.is_empty() { "Nothing measured".to_owned() } else { titles.join("; ") };
     let mut document = Document::new(title, data, "records");
     if let [run] = runs {

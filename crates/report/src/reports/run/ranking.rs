@@ -31,7 +31,10 @@ const SHOWN: usize = 16;
 pub(super) fn push(document: &mut Document, run: &ReportedRun) -> Vec<Value> {
     let overall = ranking(&run.records);
     let Some(best) = overall.places.first() else { return Vec::new() };
-    document.text(super::analysis::winner(run));
+    // Without peers the answer of the report says it already.
+    if super::lead::answer(run).is_some() {
+        document.text(super::analysis::winner(run));
+    }
     let choices: Vec<(String, Choice)> = groups(&run.records)
         .iter()
         .filter_map(|group| Some((group_name(group), choice(group)?)))

@@ -41,7 +41,9 @@ pub(super) fn push(document: &mut Document, run: &ReportedRun) -> Vec<Value> {
     });
     let axes = (PlotAxis::linear("op", ""), PlotAxis::linear("of all time lost", "%"));
     let plot = Plot::new("Where time is lost", PlotKind::Bars, axes.0, axes.1);
-    document.plot(plot.with(Series::new("", bars.take(SHOWN).collect())));
+    if found.iter().any(|standing| standing.share > 0.0) {
+        document.plot(plot.with(Series::new("", bars.take(SHOWN).collect())));
+    }
     let rows = found.iter().enumerate().map(|(rank, standing)| row(rank + 1, standing)).collect();
     document.table("Ops by what is to be gained", &COLUMNS, rows);
     document.note(
