@@ -2,6 +2,8 @@
 
 use proofmark_machine::Activity;
 use proofmark_schema::conditions::Quiet;
+use std::sync::atomic::AtomicU32;
+use std::sync::atomic::Ordering::Relaxed;
 
 /// Shares of a sample up to which the machine is quiet: tasks waiting, time stolen, time used by
 /// others.
@@ -9,11 +11,25 @@ const MOST_PRESSURE: f64 = 0.10;
 const MOST_STEAL: f64 = 0.01;
 const MOST_BUSY: f64 = 0.10;
 
-/// Waits until a sample is quiet or so much time has passed; nothing if no time is given.
-pub(crate) fn await_quiet(most_ns: u64, sample: &mut dyn FnMut() -> Activity) -> Option<Quiet> {
+/// Each wait in vain divides the next one by this.
+const LESS_PATIENT: f64 = 4.0;
+
+/// How many waits in a row were in vain. All races of a process are on one machine, so that what
+/// one of them learns holds for the next.
+static IN_VAIN: AtomicU32 = AtomicU32::new(0);
+
+/// Waits until this machine is quiet, at most so long; nothing if no time is given. A machine that
+/// did not become quiet before is waited for less.
+pub(crate) fn await_quiet(most_ns: u64) -> Option<Quiet> {
+    wait(most_ns, &IN_VAIN, &mut proofmark_machine::activity)
+}
+
+/// Waits until a sample is quiet or so much time has passed.
+fn wait(most_ns: u64, in_vain: &AtomicU32, sample: &mut dyn FnMut() -> Activity) -> Option<Quiet> {
     if most_ns == 0 {
         return None;
     }
+    let most_ns = most_ns as f64 / LESS_PATIENT.powi(in_vain.load(Relaxed) as i32);
     let mut waited_seconds = 0.0;
     loop {
         let Activity { seconds, pressure, steal, busy } = sample();
@@ -21,7 +37,9 @@ pub(crate) fn await_quiet(most_ns: u64, sample: &mut dyn FnMut() -> Activity) ->
         waited_seconds += seconds.max(1e-3);
         let is_quiet =
             pressure.unwrap_or(0.0) <= MOST_PRESSURE && steal <= MOST_STEAL && busy <= MOST_BUSY;
-        if is_quiet || waited_seconds * 1e9 >= most_ns as f64 {
+        if is_quiet || waited_seconds * 1e9 >= most_ns {
+            let waits = if is_quiet { 0 } else { in_vain.load(Relaxed) + 1 };
+            in_vain.store(waits, Relaxed);
             return Some(Quiet { is_quiet, waited_seconds, pressure, steal, busy });
         }
     }
@@ -33,8 +51,17 @@ mod tests {
 
     /// A machine whose activity follows a script, on virtual time.
     fn wait(most_ns: u64, script: fn(now: f64) -> Activity) -> (Option<Quiet>, f64) {
+        wait_again(most_ns, &AtomicU32::new(0), script)
+    }
+
+    /// The same on a machine that earlier waits have met.
+    fn wait_again(
+        most_ns: u64,
+        in_vain: &AtomicU32,
+        script: fn(now: f64) -> Activity,
+    ) -> (Option<Quiet>, f64) {
         let mut now = 0.0;
-        let quiet = await_quiet(most_ns, &mut || {
+        let quiet = super::wait(most_ns, in_vain, &mut || {
             now += 0.1;
             Activity { seconds: 0.1, ..script(now) }
         });
@@ -72,7 +99,21 @@ mod tests {
     }
 
     #[test]
-    fn nobody_waits_where_no_time_is_given() {
+    fn a_machine_that_is_never_quiet_is_waited_for_less_each_time() {
+        let in_vain = AtomicU32::new(0);
+        let busy: fn(f64) -> Activity = |_| Activity { busy: 0.5, ..Activity::default() };
+        let waits: Vec<f64> = (0..4).map(|_| wait_again(5_000_000_000, &in_vain, busy).1).collect();
+        for (waited, most) in waits.iter().zip([5.0, 1.25, 0.32, 0.1]) {
+            assert!(*waited < most + 0.15, "{waits:?}");
+        }
+        let (quiet, _) = wait_again(5_000_000_000, &in_vain, |_| Activity::default());
+        assert!(quiet.unwrap().is_quiet);
+        let (_, waited) = wait_again(5_000_000_000, &in_vain, busy);
+        assert!(waited > 4.9, "a machine that was quiet once is waited for again: {waited}");
+    }
+
+    #[test]
+    fn no_time_is_spent_where_none_is_given() {
         assert_eq!(wait(0, |_| Activity::default()), (None, 0.0));
     }
 }

@@ -28,7 +28,7 @@ use proofmark_stats::Stream;
 pub fn race(field: &[Proven<'_>], rules: &RaceRules, clock: &dyn Clock) -> Result<Race, RaceFault> {
     let first = field.first().expect("a race has an arm");
     assert!(field.iter().all(|proven| proven.case() == first.case()), "arms must share a case");
-    let quiet = await_quiet(rules.quiet_ns, &mut proofmark_machine::activity);
+    let quiet = await_quiet(rules.quiet_ns);
     let start = clock.now_ns();
     let mut race = race_until(field, rules, &mut |race| {
         let spent = clock.now_ns().saturating_sub(start);

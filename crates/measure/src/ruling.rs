@@ -27,7 +27,7 @@ pub fn rule(
     stopping: &Stopping,
     clock: &dyn Clock,
 ) -> Result<(Race, Ruling), RaceFault> {
-    let quiet = await_quiet(rules.quiet_ns, &mut proofmark_machine::activity);
+    let quiet = await_quiet(rules.quiet_ns);
     let start = clock.now_ns();
     let rules = RaceRules { most_trials: stopping.looks.cap(), primes_long: false, ..*rules };
     let mut race = race_until(field, &rules, &mut |race| {

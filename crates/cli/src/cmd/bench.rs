@@ -36,9 +36,10 @@ pub(crate) struct Bench {
     /// What pages operands lie on, as `4k,huge`
     #[arg(long, value_delimiter = ',', default_value = "4k")]
     pages: Vec<Pages>,
-    /// Seconds to wait for a quiet machine before each race, at the most; 0 does not wait
-    #[arg(long, default_value_t = 5.0, value_name = "SECONDS", value_parser = settling)]
-    settle: f64,
+    /// Seconds to wait for a quiet machine before each race, at the most: 5, or 1 with `--quick`,
+    /// by default. 0 does not wait
+    #[arg(long, value_name = "SECONDS", value_parser = settling)]
+    settle: Option<f64>,
     /// Short races on the smoke sweep
     #[arg(long, visible_alias = "fast")]
     quick: bool,
@@ -100,7 +101,7 @@ impl Bench {
             store: &store,
             listener: &progress,
             cap,
-            quiet_seconds: self.settle,
+            quiet_seconds: self.settle.unwrap_or(if self.quick { 1.0 } else { 5.0 }),
         };
         let (run, records) = match (&plan, &self.resume) {
             (Some(plan), _) => match self.shard {
