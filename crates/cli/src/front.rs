@@ -3,8 +3,9 @@
 use crate::Arguments;
 use crate::output::{counted, env, say};
 use clap::{Command, CommandFactory};
-use proofmark_engine::{Shelf, Store, started, unix_seconds};
+use proofmark_engine::{Shelf, Store, unix_seconds};
 use proofmark_schema::quantity::Age;
+use proofmark_schema::run_id::started_seconds;
 use std::path::PathBuf;
 
 /// Commands by what they are for, in the order of the help; one that is named nowhere comes last.
@@ -84,7 +85,7 @@ fn in_store() -> String {
     let mut parts = vec![counted(runs.len(), "run")];
     let others = [(baselines, "baseline"), (imports, "import")];
     parts.extend(others.iter().filter(|(count, _)| *count > 0).map(|(n, noun)| counted(*n, noun)));
-    let age = started(newest).map_or_else(String::new, |then| {
+    let age = started_seconds(newest).map_or_else(String::new, |then| {
         format!(", {} ago", Age(unix_seconds().saturating_sub(then.unsigned_abs())))
     });
     format!(

@@ -37,8 +37,7 @@ pub use race::{Built, Here, Programs, regime};
 pub use record::probe_machine;
 pub use render::{
     Constants, Emit, StoredRow, StoredRun, Traced, Tuned, TunedBlocks, TunedKernel, read_constants,
-    samples, set_constants, snippet, started, stored_run, trace, unit as tuned_unit,
-    write_constants,
+    samples, set_constants, snippet, stored_run, trace, unit as tuned_unit, write_constants,
 };
 pub use submission_error::SubmissionError;
 pub use suggest::nearest;

@@ -26,6 +26,7 @@ pub mod quantity;
 pub mod race;
 pub mod real;
 pub mod record;
+pub mod run_id;
 pub mod submission;
 pub mod timing;
 pub mod version;

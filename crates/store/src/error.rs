@@ -189,7 +189,9 @@ impl StoreError {
                     .to_owned()
             }
             StoreError::NotFound { .. } => {
-                "give the id of a run, the beginning of one, a path, or `latest`".to_owned()
+                "give `latest`, the number of a run, its day and op as `2026-11-17-softmax`, its id or \
+                 the beginning of it, or a path"
+                    .to_owned()
             }
             StoreError::NoBaseline { known, .. } if known.is_empty() => {
                 "none is saved: `proofmark baseline save NAME` keeps this program".to_owned()

@@ -76,6 +76,13 @@ impl RunPath {
         Ok(RunPath { id, path: path.to_owned() })
     }
 
+    /// Whether its plan has this op. A plan that cannot be read has none.
+    pub(crate) fn has_op(&self, op: &str) -> bool {
+        let path = self.file(file::PLAN);
+        let plan = read_file(&path).and_then(|bytes| parse::<Plan>(&bytes, &path));
+        plan.is_ok_and(|plan| plan.items.iter().any(|item| item.case.op == op))
+    }
+
     /// One of its files.
     pub(crate) fn file(&self, name: &str) -> PathBuf {
         self.path.join(name)

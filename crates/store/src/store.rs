@@ -1,5 +1,6 @@
 //! The directory of runs.
 
+use crate::name::{self, ShortName};
 use crate::run::{Run, RunPath, file};
 use crate::seal::{self, Verification};
 use crate::writer::{self, RunWriter};
@@ -164,7 +165,17 @@ impl Store {
         Ok(ids)
     }
 
-    /// The run that a text means: `latest`, an id, the beginning of just one id, or a path.
+    /// The number of a run: the oldest of the store is 1. Nothing if the store does not have it.
+    ///
+    /// # Errors
+    /// If the runs cannot be listed.
+    pub fn number(&self, id: &str) -> Result<Option<usize>, StoreError> {
+        let ids = self.list()?;
+        Ok(ids.iter().position(|known| known == id).map(|newer| ids.len() - newer))
+    }
+
+    /// The run that a text means: `latest`, its number, its day and op (`2026-11-17-softmax`, the
+    /// newest of several), an id, the beginning of just one id, or a path.
     pub fn find(&self, text: &str) -> Result<RunPath, StoreError> {
         let ids = self.list()?;
         let missing = || StoreError::NotFound {
@@ -183,6 +194,18 @@ impl Store {
         check_run_id(text)?;
         if ids.iter().any(|id| id == text) {
             return RunPath::of(&self.runs().join(text));
+        }
+        match ShortName::of(text) {
+            Some(ShortName::Number(number)) => {
+                let newer = ids.len().checked_sub(number).ok_or_else(missing)?;
+                return RunPath::of(&self.runs().join(&ids[newer]));
+            }
+            Some(ShortName::Day { day, op }) => {
+                let runs = ids.iter().filter(|id| name::day(id) == Some(day));
+                let mut runs = runs.filter_map(|id| RunPath::of(&self.runs().join(id)).ok());
+                return runs.find(|run| op.is_none_or(|op| run.has_op(op))).ok_or_else(missing);
+            }
+            None => {}
         }
         let begins = |id: &&String| id.starts_with(text);
         let mut matches: Vec<String> = ids.iter().filter(begins).cloned().collect();

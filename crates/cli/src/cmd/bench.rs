@@ -3,7 +3,7 @@
 use super::asked::AskedCases;
 use super::list::{What, list};
 use super::quantities::settling;
-use super::{Isolated, Shown, StorePath, arena, cap, own, seed_of, shard};
+use super::{Isolated, Shown, StorePath, arena, cap, kept, own, seed_of, shard};
 use crate::exit;
 use crate::output::{Failure, print_document, say};
 use crate::progress::Progress;
@@ -53,7 +53,7 @@ pub(crate) struct Bench {
     /// of one plan share a fixed one
     #[arg(long)]
     seed: Option<u64>,
-    /// Go on with a run that was cut off: an id, a unique beginning of one, or `latest`
+    /// Go on with a run that was cut off: `latest`, its number, or the beginning of its id
     #[arg(long, value_name = "RUN")]
     resume: Option<String>,
     /// List the ops and end
@@ -116,10 +116,9 @@ impl Bench {
         let absent = plan.as_ref().map_or(&[][..], |plan| &plan.absent);
         print_document(self.shown.format, &reports::bench(&records, &findings, absent))?;
         if !self.shown.quiet {
-            let folder = store.runs().join(&run);
             let seed =
                 plan.as_ref().map_or_else(String::new, |plan| format!(", seed {}", plan.seed));
-            say(&format!("run {run} is kept in {}{seed}", folder.display()));
+            say(&format!("{}{seed}", kept(&store, &run)?));
         }
         Ok(exit::of_severity(exit_severity(&findings)))
     }

@@ -1,7 +1,7 @@
 //! `proofmark check`: a change held against a project's rules, for people and for CI.
 
 use super::quantities::{seconds, settling, share};
-use super::{BuildCache, Isolated, StorePath, arm, cap, drawn_seed, here, shelf};
+use super::{BuildCache, Isolated, StorePath, arm, cap, drawn_seed, here, kept, shelf};
 use crate::exit;
 use crate::output::{Failure, Format, print, print_document, say};
 use crate::progress::Progress;
@@ -107,8 +107,7 @@ impl Check {
         self.print_entries(&checked, &ruled)?;
         if !self.quiet {
             for run in &checked.runs {
-                let folder = store.runs().join(run);
-                say(&format!("run {run} is kept in {}, seed {}", folder.display(), self.seed));
+                say(&format!("{}, seed {}", kept(&store, run)?, self.seed));
             }
         }
         Ok(code)

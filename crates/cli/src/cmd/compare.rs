@@ -2,7 +2,9 @@
 
 use super::asked::AskedCases;
 use super::quantities::{seconds, settling, share};
-use super::{BuildCache, Isolated, RepoPath, Shown, StorePath, arm, cap, drawn_seed, here, shelf};
+use super::{
+    BuildCache, Isolated, RepoPath, Shown, StorePath, arm, cap, drawn_seed, here, kept, shelf,
+};
 use crate::exit;
 use crate::output::{Failure, print_document, say};
 use crate::progress::Progress;
@@ -119,8 +121,7 @@ impl Compare {
         };
         print_document(self.shown.format, &reports::compare(&arms, &compared.decisions))?;
         if let (Some(run), false) = (&compared.run, self.shown.quiet) {
-            let folder = store.runs().join(run);
-            say(&format!("run {run} is kept in {}, seed {}", folder.display(), self.seed));
+            say(&format!("{}, seed {}", kept(&store, run)?, self.seed));
         }
         Ok(exit::of_decision(compared.severity))
     }

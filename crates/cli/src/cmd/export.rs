@@ -16,7 +16,8 @@ use std::path::{Path, PathBuf};
 #[derive(Args)]
 #[command(after_help = after_help())]
 pub(crate) struct Export {
-    /// The run: an id, a unique beginning of one, a path, or `latest`
+    /// The run: `latest`, a number, a day and an op (`2026-11-17-softmax`), the beginning of an id,
+    /// or a path
     run: String,
     /// The format
     #[arg(long, value_name = "FORMAT", value_parser = formats())]

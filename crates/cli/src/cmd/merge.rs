@@ -1,6 +1,6 @@
 //! `proofmark merge`: the shards of a plan as one run.
 
-use super::{Shown, StorePath};
+use super::{Shown, StorePath, kept};
 use crate::exit;
 use crate::output::{Failure, counted, print_document, say};
 use clap::Args;
@@ -10,7 +10,7 @@ use proofmark_report::reports;
 /// Arguments of `merge`.
 #[derive(Args)]
 pub(crate) struct Merge {
-    /// The runs: ids, unique beginnings of ids, or paths
+    /// The runs: numbers, beginnings of ids, or paths
     #[arg(value_name = "RUN", required = true)]
     runs: Vec<String>,
     #[command(flatten)]
@@ -28,13 +28,7 @@ impl Merge {
         let findings = findings(&records);
         print_document(self.shown.format, &reports::bench(&records, &findings, &run.plan.absent))?;
         if !self.shown.quiet {
-            let folder = store.runs().join(&merged.run);
-            say(&format!(
-                "run {} with {} is kept in {}",
-                merged.run,
-                counted(merged.items, "item"),
-                folder.display()
-            ));
+            say(&format!("{}: {}", kept(&store, &merged.run)?, counted(merged.items, "item"),));
         }
         Ok(exit::of_severity(exit_severity(&findings)))
     }

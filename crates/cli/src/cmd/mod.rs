@@ -191,6 +191,12 @@ impl BuildCache {
     }
 }
 
+/// Where a run lies, and the number that other commands take for it.
+fn kept(store: &Store, run: &str) -> Result<String, EngineError> {
+    let number = store.number(run)?.map_or_else(|| run.to_owned(), |number| number.to_string());
+    Ok(format!("run {number} is kept in {}", store.runs().join(run).display()))
+}
+
 /// The message with its hint, because the argument parser has no hints of its own.
 fn with_hint(error: &EngineError) -> String {
     match error.hint() {

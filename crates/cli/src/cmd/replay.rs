@@ -10,7 +10,8 @@ use proofmark_report::reports::{self, VerifiedRun};
 /// Arguments of `replay`.
 #[derive(Args)]
 pub(crate) struct Replay {
-    /// The run: an id, a unique beginning of one, a path, or `latest`
+    /// The run: `latest`, a number, a day and an op (`2026-11-17-softmax`), the beginning of an id,
+    /// or a path
     run: String,
     /// Also check every byte of the sealed run, and name the program, libraries, seeds and
     /// isolation behind its numbers

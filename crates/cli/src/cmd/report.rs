@@ -17,8 +17,8 @@ use std::path::{Path, PathBuf};
 #[derive(Args)]
 #[command(after_help = AFTER_HELP)]
 pub(crate) struct Report {
-    /// Runs: ids, unique beginnings of ids, paths, JSON files that `bench --format json` wrote, or
-    /// `latest`
+    /// Runs: `latest`, numbers, days and ops (`2026-11-17-softmax`), beginnings of ids, paths, or
+    /// JSON files that `bench --format json` wrote
     #[arg(value_name = "RUN", default_value = "latest")]
     runs: Vec<String>,
     /// Write a page to this file, which needs no network; `-` is stdout

@@ -2,7 +2,7 @@
 
 use super::bench::attribute;
 use super::quantities::settling;
-use super::{Isolated, Shown, StorePath, arena, cap, drawn_seed, shelf};
+use super::{Isolated, Shown, StorePath, arena, cap, drawn_seed, kept, shelf};
 use crate::exit;
 use crate::output::{Failure, print_document, say};
 use crate::progress::Progress;
@@ -139,9 +139,7 @@ impl Scale {
         }
         print_document(self.shown.format, &document)?;
         if !self.shown.quiet {
-            let folder = store.runs().join(&scaled.run);
-            let (run, seed) = (&scaled.run, self.seed);
-            say(&format!("run {run} is kept in {}, seed {seed}", folder.display()));
+            say(&format!("{}, seed {}", kept(&store, &scaled.run)?, self.seed));
         }
         Ok(exit::of_severity(exit_severity(&findings)))
     }

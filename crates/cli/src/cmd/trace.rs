@@ -11,7 +11,8 @@ use std::path::PathBuf;
 #[derive(Args)]
 #[command(after_help = "Open the file at https://ui.perfetto.dev or in Chrome at about://tracing.")]
 pub(crate) struct Trace {
-    /// The run: an id, a unique beginning of one, a path, or `latest`
+    /// The run: `latest`, a number, a day and an op (`2026-11-17-softmax`), the beginning of an id,
+    /// or a path
     run: String,
     /// Where the trace is written; `-` is stdout
     #[arg(long, short, value_name = "FILE", default_value = "trace.json")]

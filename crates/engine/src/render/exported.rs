@@ -6,6 +6,7 @@ use proofmark_measure::counting;
 use proofmark_schema::machine::MachineFacts;
 use proofmark_schema::race::{Race, Verdict};
 use proofmark_schema::record::Record;
+use proofmark_schema::run_id::started_seconds;
 use proofmark_store::{ItemEntry, Store};
 
 /// One record with what it rests on.
@@ -52,7 +53,7 @@ pub fn stored_run(store: &Store, run: &str) -> Result<StoredRun, EngineError> {
         rows.extend(entry.records.iter().map(|record| row(entry, record)));
     }
     Ok(StoredRun {
-        started: started(&run.id),
+        started: started_seconds(&run.id),
         seed: run.plan.seed,
         machine: run.machine,
         missing,
@@ -60,13 +61,6 @@ pub fn stored_run(store: &Store, run: &str) -> Result<StoredRun, EngineError> {
         id: run.id,
     })
 }
-
-/// When a run was started, in seconds since 1970, where its id tells.
-pub fn started(run: &str) -> Option<i64> {
-    let time = uuid::Uuid::parse_str(run).ok()?.get_timestamp()?;
-    i64::try_from(time.to_unix().0).ok()
-}
-
 /// Whether a later race decided the same case: a confirmation, or one that settled a limit.
 fn is_raced_again(all: &[ItemEntry], entry: &ItemEntry) -> bool {
     let case = |entry: &ItemEntry| Some(entry.race.as_ref()?.case.clone());
@@ -149,11 +143,5 @@ mod tests {
         // Items of a bench decide nothing: the same case with other threads stays.
         let bench = [entry(0, one, None), entry(1, one, None)];
         assert!(bench.iter().all(|it| !is_raced_again(&bench, it)));
-    }
-
-    #[test]
-    fn an_id_tells_when_its_run_was_started() {
-        assert_eq!(started("01a1e089-40b6-7359-9350-6f6b43a3af88"), Some(1_794_768_453));
-        assert_eq!(started("mine"), None);
     }
 }

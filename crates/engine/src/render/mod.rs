@@ -8,5 +8,5 @@ pub use constants::{
     Constants, Emit, Tuned, TunedBlocks, TunedKernel, read_constants, set_constants, snippet, unit,
     write_constants,
 };
-pub use exported::{StoredRow, StoredRun, samples, started, stored_run};
+pub use exported::{StoredRow, StoredRun, samples, stored_run};
 pub use trace::{Traced, trace};

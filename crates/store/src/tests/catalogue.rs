@@ -44,6 +44,28 @@ fn a_run_is_found_by_id_beginning_path_and_latest() {
 }
 
 #[test]
+fn a_run_is_found_by_number_and_by_day_and_op() {
+    // Made on 14, 15 and 15 November 2026.
+    let ids = [
+        "01a1db62-e4b6-7359-9350-6f6b43a3af88",
+        "01a1e089-40b6-7359-9350-6f6b43a3af88",
+        "01a1e089-40b7-7359-9350-6f6b43a3af88",
+    ];
+    let place = with_runs(&ids);
+    let found = |text: &str| place.store.find(text).map(|run| run.id).ok();
+    assert_eq!(found("1").as_deref(), Some(ids[0]));
+    assert_eq!(found("3").as_deref(), Some(ids[2]));
+    assert_eq!(place.store.number(ids[1]).unwrap(), Some(2));
+    assert_eq!(place.store.number("mine").unwrap(), None);
+    assert_eq!(found("2026-11-14").as_deref(), Some(ids[0]));
+    let op = plan(1).items[0].case.op.clone();
+    assert_eq!(found(&format!("2026-11-15-{op}")).as_deref(), Some(ids[2]), "the newest");
+    for text in ["0", "4", "2026-11-16", "2026-11-15-no_such_op"] {
+        assert_eq!(found(text), None, "{text}");
+    }
+}
+
+#[test]
 fn names_that_could_be_paths_touch_no_file() {
     let place = Place::new();
     for name in ["", ".", "..", "../x", "/tmp/x", "a/b", "a\0b", "ä", ".hidden", "x y"] {

@@ -3,6 +3,7 @@
 use super::ReportedRun;
 use crate::plain::{counted, threads};
 use proofmark_schema::record::Record;
+use proofmark_schema::run_id::started_seconds;
 use proofmark_schema::{ContenderId, Family};
 use std::collections::BTreeSet;
 
@@ -80,10 +81,7 @@ fn processor(brand: &str) -> String {
 
 /// The day on which a run began: its id is a UUID of version 7, which begins with milliseconds.
 fn date(id: &str) -> Option<String> {
-    let digits: String = id.chars().filter(|&digit| digit != '-').collect();
-    let is_uuid = digits.len() == 32 && digits.as_bytes()[12] == b'7';
-    let millis = i64::from_str_radix(digits.get(..12).filter(|_| is_uuid)?, 16).ok()?;
-    let day = jiff::Timestamp::from_millisecond(millis).ok()?;
+    let day = jiff::Timestamp::from_second(started_seconds(id)?).ok()?;
     Some(day.strftime("%-d %B %Y").to_string())
 }
 
