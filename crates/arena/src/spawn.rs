@@ -206,9 +206,11 @@ impl Arena {
 
 /// Makes the child a worker's process, just before it becomes the worker's program.
 fn enter(cage: Cage) -> io::Result<()> {
+    // glibc has a function for this call since 2.34; the program must start on 2.28.
+    let (call, flags) = (libc::SYS_close_range, libc::CLOSE_RANGE_CLOEXEC);
     // SAFETY: only marks descriptors to be closed on exec; none of ours is used afterwards but
     // standard input, output and error, which are not in the range.
-    if unsafe { libc::close_range(3, u32::MAX, libc::CLOSE_RANGE_CLOEXEC as i32) } != 0 {
+    if unsafe { libc::syscall(call, 3_u32, u32::MAX, flags) } != 0 {
         return Err(io::Error::last_os_error());
     }
     // SAFETY: duplicates a socket that was open at the fork to a number that only this child
