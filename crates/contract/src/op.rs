@@ -53,6 +53,12 @@ pub trait Op: Definition {
         false
     }
 
+    /// Whether a truth costs so much more than its inputs that it is worth keeping for the next
+    /// contender.
+    fn has_costly_truth(&self) -> bool {
+        self.sums_products()
+    }
+
     /// The truth about the wanted elements of the written operand number `output`.
     fn oracle(&self, case: &Case, inputs: &Values, output: usize, want: &Want) -> Truth;
 

@@ -5,7 +5,7 @@ use crate::examiner::Examiner;
 use crate::rules::Depth;
 use crate::stages::Outline;
 use crate::subject::{Outputs, Subject, values};
-use crate::{refuse, sampling};
+use crate::{refuse, sampling, truths};
 use proofmark_arena::Fault;
 use proofmark_contract::{Filling, Limits, NoTruth, Portfolio, Signature, Truth, Values, Want};
 use proofmark_schema::precision::InputPrecision;
@@ -13,6 +13,7 @@ use proofmark_schema::proof::{Errors, Refusal, Stage};
 use proofmark_schema::{Case, ErrorContract, Outcome, Reproducibility};
 use std::cell::RefCell;
 use std::rc::Rc;
+use std::sync::Arc;
 
 /// One examination under way; the stages share it.
 pub(crate) struct Examination<'e> {
@@ -152,8 +153,8 @@ impl<'e> Examination<'e> {
         inputs: &Values,
         k: usize,
         want: &Want,
-    ) -> Result<Truth, Box<Refusal>> {
-        self.by.op.truth(self.case, inputs, k, want).map_err(|reason| {
+    ) -> Result<Arc<Truth>, Box<Refusal>> {
+        truths::truth(self.by.op, self.case, inputs, k, want).map_err(|reason| {
             let outcome = match reason {
                 NoTruth::Absent(_) => Outcome::Absent,
                 NoTruth::Underivable(_) | NoTruth::Blind(_) => Outcome::Unsupported,

@@ -24,6 +24,7 @@ mod sampling;
 mod selftest;
 mod stages;
 mod subject;
+mod truths;
 
 pub use certificate::{Certificate, certify};
 pub use compare::{Score, measure, score};

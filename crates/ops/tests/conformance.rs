@@ -21,27 +21,34 @@ fn main() {
             .expect("the supervisor speaks our protocol");
         return;
     }
-    let mut trials = Vec::new();
-    for &entry in OPS {
-        let op = entry.op.name();
-        trials.push(Trial::test(format!("{op}::cases_print_parse_and_fit"), || cases_fit(entry)));
-        trials.push(Trial::test(format!("{op}::absurd_sizes_are_refused"), || refuses(entry)));
-        trials.push(Trial::test(format!("{op}::has_enough_mutants"), || has_mutants(entry)));
-        for &kernel in entry.kernels {
-            for &isa in kernel.isas().iter().filter(|isa| proofmark_simd::available(**isa)) {
-                let name = format!("{op}::{}_at_{isa}_is_proven", kernel.name());
-                let who = ContenderId::native(kernel.name(), isa);
-                let lacks = lacks_a_unit(entry, kernel, isa);
-                let trial = Trial::test(name, move || is_proven(entry, &who));
-                trials.push(trial.with_ignored_flag(lacks));
+    let trial = |entry: &'static Entry| Trial::test(entry.op.name(), move || conforms(entry));
+    libtest_mimic::run(&Arguments::from_args(), OPS.iter().copied().map(trial).collect()).exit();
+}
+
+/// All checks of an op. They share one process, and so the truths about its cases.
+#[expect(clippy::print_stdout, reason = "the output of a test says what was left out")]
+fn conforms(entry: &'static Entry) -> Result<(), Failed> {
+    let mut failed = Vec::new();
+    let mut check = |name: String, result: Result<(), Failed>| {
+        failed.extend(result.err().map(|why| format!("{name}: {}", why.message().unwrap_or(""))));
+    };
+    check("cases print, parse and fit".into(), cases_fit(entry));
+    check("absurd sizes are refused".into(), refuses(entry));
+    check("has enough mutants".into(), has_mutants(entry));
+    for &kernel in entry.kernels {
+        for &isa in kernel.isas().iter().filter(|isa| proofmark_simd::available(**isa)) {
+            let who = ContenderId::native(kernel.name(), isa);
+            if lacks_a_unit(entry, kernel, isa) {
+                println!("{who} needs a unit that this processor has not");
+                continue;
             }
-        }
-        for mutant in entry.mutants {
-            let name = format!("{op}::mutant_{}_is_refused", mutant.name);
-            trials.push(Trial::test(name, move || is_refused(entry, mutant.name)));
+            check(format!("{who} is proven"), is_proven(entry, &who));
         }
     }
-    libtest_mimic::run(&Arguments::from_args(), trials).exit();
+    for mutant in entry.mutants {
+        check(format!("mutant {} is refused", mutant.name), is_refused(entry, mutant.name));
+    }
+    if failed.is_empty() { Ok(()) } else { Err(failed.join("\n").into()) }
 }
 
 fn arena() -> Arena {

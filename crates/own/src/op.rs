@@ -367,6 +367,11 @@ impl Op for OwnOp {
 
     /// # Panics
     /// If the reference fails. The gate asks for [`Op::truth`].
+    /// It is computed by a process of its own.
+    fn has_costly_truth(&self) -> bool {
+        true
+    }
+
     fn oracle(&self, case: &Case, inputs: &Values, output: usize, want: &Want) -> Truth {
         match self.truth(case, inputs, output, want) {
             Ok(truth) => truth,
