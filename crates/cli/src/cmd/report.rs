@@ -141,7 +141,8 @@ fn load(store: &Store, text: &str) -> Result<ReportedRun, Failure> {
         return read(path);
     }
     let run = store.load(text).map_err(EngineError::from)?;
-    Ok(stored(run))
+    let number = store.number(&run.id).map_err(EngineError::from)?;
+    Ok(ReportedRun { number, ..stored(run) })
 }
 
 /// What `bench --format json` wrote to a file.
@@ -210,5 +211,6 @@ fn stored(run: Run) -> ReportedRun {
         machine: Some(run.machine),
         facts,
         slices,
+        ..ReportedRun::default()
     }
 }

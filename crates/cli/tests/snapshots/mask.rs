@@ -18,14 +18,14 @@ pub(crate) enum Held {
 }
 
 /// The text without what differs between machines and moments: the `folder` it was made in, this
-/// program's path and version, run ids, hashes, ages; and what `held` leaves out. No line ends in
-/// blanks.
+/// program's path and version, run ids, hashes, ages, days; and what `held` leaves out. No line
+/// ends in blanks.
 pub(crate) fn mask(text: &str, folder: &Path, held: Held) -> String {
     let text = text
         .replace(&*folder.to_string_lossy(), "[folder]")
         .replace(env!("CARGO_BIN_EXE_proofmark"), "[program]")
         .replace(concat!("proofmark ", env!("CARGO_PKG_VERSION")), "proofmark [version]");
-    let text = without_ages(&without_ids(&text));
+    let text = without_days(&without_ages(&without_ids(&text)));
     let text = match held {
         Held::Exact => text,
         Held::Words => words(&text),
@@ -68,6 +68,34 @@ fn without_ids(text: &str) -> String {
         }
     }
     out + &masked(&word)
+}
+
+/// The text with `[day]` for `17 November 2026`.
+fn without_days(text: &str) -> String {
+    const MONTHS: &str = "January February March April May June July August September October \
+                          November December";
+    let is_number = |word: &str, digits: std::ops::RangeInclusive<usize>| {
+        digits.contains(&word.len()) && word.bytes().all(|byte| byte.is_ascii_digit())
+    };
+    let mut text = text.to_owned();
+    for month in MONTHS.split(' ') {
+        let mut from = 0;
+        while let Some(found) = text[from..].find(&format!(" {month} ")) {
+            let at = from + found;
+            let after = at + month.len() + 2;
+            let day =
+                text[..at].rfind(|letter: char| !letter.is_ascii_digit()).map_or(0, |i| i + 1);
+            let year = text[after..].find(|letter: char| !letter.is_ascii_digit());
+            let end = year.map_or(text.len(), |year| after + year);
+            if is_number(&text[day..at], 1..=2) && is_number(&text[after..end], 4..=4) {
+                text.replace_range(day..end, "[day]");
+                from = day;
+            } else {
+                from = after;
+            }
+        }
+    }
+    text
 }
 
 /// The text with `[age] ago` for `3 min ago`.
@@ -204,6 +232,8 @@ mod tests {
         assert_eq!(masked(text, Held::Exact), "proofmark [version] wrote [folder]/a.json\n");
         let text = "run 01a1df84-7c1a-7abc-8def-0123456789ab of 0d053ca4a802, 3 min ago:";
         assert_eq!(masked(text, Held::Exact), "run [id] of [hash], [age] ago:\n");
+        let text = "softmax, 7 May 2026: 3 May fly, of 17 November 2027";
+        assert_eq!(masked(text, Held::Exact), "softmax, [day]: 3 May fly, of [day]\n");
         let text = "0123456789abcdef0 is no number, 18446744073709551615 is one";
         assert_eq!(masked(text, Held::Exact), "[hash] is no number, 18446744073709551615 is one\n");
         let text = concat!(env!("CARGO_BIN_EXE_proofmark"), " said so long ago");

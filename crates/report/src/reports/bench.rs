@@ -7,8 +7,10 @@ use super::fairness::{
 use crate::document::{Cell, Column, Document, Emphasis, Samples};
 use crate::flat::{flat_record, metric};
 use crate::plain::{percent, ratio, threads, time};
+use crate::reports::answer::answer;
+use crate::reports::names::short_title;
 use crate::reports::step;
-use proofmark_analyze::{Band, Winner, winner};
+use proofmark_analyze::{Band, Winner, cells, winner};
 use proofmark_schema::finding::{Finding, Severity};
 use proofmark_schema::plan::Absence;
 use proofmark_schema::quantity::{Bytes, three_digits};
@@ -19,7 +21,7 @@ use std::fmt::Write as _;
 use std::sync::Arc;
 
 /// Efficiency above which the number itself is suspicious.
-const SUSPICIOUS_PERCENT: f64 = 105.0;
+pub(super) const SUSPICIOUS_PERCENT: f64 = 105.0;
 
 const COLUMNS: [Column; 14] = [
     Column::left("shape", 0),
@@ -56,9 +58,10 @@ pub fn bench(records: &[Record], findings: &[Finding], absent: &[Absence]) -> Do
         "findings": findings,
         "absent": absent,
     });
-    let mut document = Document::new(format!("Bench {}", run.unwrap_or("")), data, "records");
-    if records.is_empty() {
-        document.text("Nothing was measured.");
+    let mut document = Document::new(short_title(records), data, "records");
+    let is_race = |cell: &Vec<&Record>| winner(cell) != Winner::default();
+    if records.is_empty() || cells(records).iter().any(is_race) {
+        document.text(answer(records));
     }
     push_tables(&mut document, records, findings);
     steps.iter().for_each(|step| step::push(&mut document, step));
@@ -329,7 +332,10 @@ mod tests {
     #[test]
     fn a_wide_terminal_shows_the_whole_table() {
         let expected = "\
-Bench r1
+matmul
+
+native/simd@avx2 is the fastest on matmul:f32[b=1,m=64,n=32,k=63]; the nearest, native/scalar@scalar, takes 4.00× as long where both ran: take native/simd@avx2. 1 of 3 results was refused and is not
+ranked.
 
 matmul f32, 1 thread
  shape               contender             outcome            time     × first [interval]  verdict   efficiency  bound  GFLOP/s   GB/s    memory  allocations

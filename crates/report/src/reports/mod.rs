@@ -3,6 +3,7 @@
 //! Inputs that cross no crate boundary are small plain structures beside the report that shows
 //! them.
 
+mod answer;
 mod asm;
 mod baseline;
 mod bench;
@@ -17,6 +18,7 @@ mod import;
 mod judge;
 mod list;
 mod machine;
+mod names;
 mod peers;
 mod plan;
 mod probe;

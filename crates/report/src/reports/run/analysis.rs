@@ -1,87 +1,18 @@
 //! What a person who had looked at all of a run would say of it.
 
-use super::{ReportedRun, group_name, lead};
-use crate::plain::{counted, longer, percent};
-use proofmark_analyze::{Advice, FlagKind, Ranking, flags, ranking, status};
+use super::{ReportedRun, group_name};
+use crate::plain::percent;
+use crate::reports::answer::{against_peers, answer, winner};
+use proofmark_analyze::{FlagKind, flags, status};
 use proofmark_schema::record::{Bound, Record};
-
-/// The answer in one sentence, and how many results are not in it.
-pub(super) fn answer(run: &ReportedRun) -> String {
-    let mut text = lead::answer(run).unwrap_or_else(|| winner(run));
-    let refused = run.records.iter().filter(|of| of.judged.proof().refusal.is_some()).count();
-    let has_times = run.records.iter().any(|of| of.judged.performance().is_some());
-    if refused > 0 && has_times {
-        let (verb, all) = (if refused == 1 { "is" } else { "are" }, run.records.len());
-        text += &format!(" {refused} of {all} results were refused and {verb} not ranked.");
-    }
-    text
-}
 
 /// All that can be said in sentences: the answer, who wins, what limits it, and the red flags.
 pub(super) fn all(run: &ReportedRun) -> String {
-    let mut parts = vec![answer(run)];
-    parts.extend(lead::answer(run).map(|_| winner(run)));
+    let mut parts = vec![answer(&run.records)];
+    parts.extend(against_peers(&run.records).map(|_| winner(&run.records)));
     parts.extend(next(&run.records));
     parts.extend(doubts(run));
     parts.join(" ")
-}
-
-/// Which contender won where, and by how much.
-pub(super) fn winner(run: &ReportedRun) -> String {
-    who(&ranking(&run.records), &run.records)
-}
-
-fn who(ranking: &Ranking<'_>, records: &[Record]) -> String {
-    let measured = records.iter().filter(|record| record.judged.performance().is_some()).count();
-    let cases = ranking.contests.len();
-    let Some(best) = ranking.places.first() else {
-        return match (records.len(), measured) {
-            (0, _) => "Nothing was measured.".to_owned(),
-            (all, 0) => format!("Nothing was measured: {} refused.", counted(all, "contender")),
-            _ => "Each case has one contender only, so there is no winner.".to_owned(),
-        };
-    };
-    if best.wins == 0 {
-        let cases = counted(cases, "case");
-        return format!(
-            "No contender is clearly fastest on any of {cases}: the intervals overlap."
-        );
-    }
-    let leaders = ranking.places.iter().filter(|place| place.wins == best.wins);
-    let leaders: Vec<String> = leaders.map(|place| place.contender.to_string()).collect();
-    if let [first @ .., last] = &leaders[..]
-        && !first.is_empty()
-    {
-        let first = first.join(", ");
-        return format!(
-            "{first} and {last} win {} of {cases} cases each: choose by case.",
-            best.wins
-        );
-    }
-    let mut text = match (best.wins, best.ties) {
-        (1, _) if cases == 1 => {
-            format!("{} is the fastest on {}", best.contender, ranking.contests[0].first.case)
-        }
-        (wins, _) if wins == cases => {
-            format!("{} is the fastest on all {cases} cases", best.contender)
-        }
-        (wins, 0) => format!("{} wins most often: {wins} of {cases} cases", best.contender),
-        (wins, ties) => format!(
-            "{} wins most often: {wins} of {cases} cases, with ties on {ties}",
-            best.contender
-        ),
-    };
-    if let Some((rival, gain)) = &ranking.rival {
-        let verdict = match Advice::of(*gain) {
-            _ if *gain < 0.0 => "choose by case".to_owned(),
-            Advice::Take => format!("take {}", best.contender),
-            Advice::Weigh => "weigh that against what it costs".to_owned(),
-            Advice::Negligible => "too little to choose by".to_owned(),
-        };
-        let by = longer(*gain);
-        text += &format!("; the nearest, {rival}, takes {by} where both ran: {verdict}");
-    }
-    text + "."
 }
 
 /// What holds it, and where the most is to be gained.

@@ -1,8 +1,9 @@
 //! The first picture: who wins, by how much, over all cases.
 
-use super::{ReportedRun, names};
+use super::ReportedRun;
 use crate::document::{Cell, Column, Document, Emphasis, KeyFigure};
 use crate::plain::{counted, is_bounded, ratio};
+use crate::reports::names;
 use crate::{Plot, PlotAxis, PlotKind, Point, Series};
 use proofmark_analyze::{Lead, Pairing, Pairings, Subject, pairings};
 use proofmark_schema::quantity::{Nanos, three_digits};
@@ -111,30 +112,6 @@ fn data(case: &Pairing<'_>) -> Value {
         "lead": case.lead.name(),
         "cost_ms": case.cost_ns * 1e-6,
     })
-}
-
-/// The answer in one sentence, where ours met peers.
-pub(super) fn answer(run: &ReportedRun) -> Option<String> {
-    let found = pairings(&run.records).filter(|found| found.subject == Subject::Ours)?;
-    let worst = &found.cases[0];
-    let mut text = format!(
-        "Our kernels take {}× the time of the best peer in the geometric mean of {}: faster on {}, \
-         too close to call on {}, slower on {}",
-        three_digits(found.mean),
-        counted(found.cases.len(), "case"),
-        found.count(Lead::Faster),
-        found.count(Lead::Level),
-        found.count(Lead::Slower)
-    );
-    if worst.lead == Lead::Slower {
-        text += &format!(
-            " (most on {}: {}× {})",
-            names::case(worst.record, &run.records),
-            three_digits(worst.ratio.estimate),
-            worst.rival.contender
-        );
-    }
-    Some(text + ".")
 }
 
 /// The answer in numbers.

@@ -1,8 +1,9 @@
 //! Every contender on every case: how many times the fastest one's time each takes.
 
-use super::{ReportedRun, names};
+use super::ReportedRun;
 use crate::document::{Cell, Column, Document, Emphasis, Shade};
 use crate::plain::time;
+use crate::reports::names;
 use proofmark_analyze::field;
 use proofmark_schema::ContenderId;
 use proofmark_schema::record::Record;

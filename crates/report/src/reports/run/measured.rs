@@ -1,10 +1,11 @@
 //! One line a case with the contenders as columns; every measurement on demand.
 
-use super::{ReportedRun, names};
+use super::ReportedRun;
 use crate::document::{Cell, Column, Document, Emphasis};
 use crate::flat::metric;
 use crate::plain::{counted, percent, ratio};
-use crate::reports::bench::{Extras, push_absences, push_table, tables, title};
+use crate::reports::bench::{Extras, SUSPICIOUS_PERCENT, push_absences, push_table, tables, title};
+use crate::reports::names;
 use proofmark_analyze::{doubts, pairings, winner};
 use proofmark_schema::ContenderId;
 use proofmark_schema::quantity::Nanos;
@@ -21,8 +22,6 @@ const CASES: [Column; 5] = [
 
 /// The column that only runs with peers have.
 const AGAINST: usize = 2;
-/// Efficiency in per cent above which the number itself is suspicious.
-const SUSPICIOUS: f64 = 105.0;
 
 pub(super) fn push(document: &mut Document, run: &ReportedRun) -> Vec<Value> {
     push_cases(document, run);
@@ -90,7 +89,7 @@ fn row(run: &ReportedRun, cell: &[&Record], all: &[ContenderId]) -> Vec<Cell> {
         who,
         against,
         efficiency.map_or_else(Cell::nothing, |value| Cell {
-            emphasis: (value > SUSPICIOUS).then_some(Emphasis::Bad),
+            emphasis: (value > SUSPICIOUS_PERCENT).then_some(Emphasis::Bad),
             ..Cell::plain(percent(value))
         }),
         limits.map_or_else(Cell::nothing, |bound| Cell::plain(bound.name())),

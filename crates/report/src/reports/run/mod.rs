@@ -8,7 +8,6 @@ mod flags;
 mod lead;
 mod map;
 mod measured;
-mod names;
 mod provenance;
 mod ranking;
 mod reported;
@@ -16,12 +15,14 @@ mod reproduce;
 mod roofline;
 mod status;
 mod sweep;
+mod title;
 mod together;
 
 pub use reported::ReportedRun;
 
 use crate::document::{Details, Document, Section};
 use crate::flat::flat_record;
+use crate::reports::answer::answer;
 use crate::reports::{scaling, step};
 use reported::group_name;
 use serde_json::{Value, json};
@@ -65,12 +66,12 @@ pub fn run(runs: &[ReportedRun], only: &[String]) -> Document {
         "findings": runs.iter().flat_map(|run| &run.findings).collect::<Vec<_>>(),
         "absent": runs.iter().flat_map(|run| &run.absent).collect::<Vec<_>>(),
     });
-    let mut titles: Vec<String> = runs.iter().map(names::title).collect();
+    let mut titles: Vec<String> = runs.iter().map(title::title).collect();
     titles.dedup();
     let title = if runs.is_empty() { "Nothing measured".to_owned() } else { titles.join("; ") };
     let mut document = Document::new(title, data, "records");
     if let [run] = runs {
-        document.subtitle = names::subtitle(run);
+        document.subtitle = title::subtitle(run);
     }
     for run in runs {
         push_answer(&mut document, run, runs.len() > 1);
@@ -87,7 +88,7 @@ pub fn run(runs: &[ReportedRun], only: &[String]) -> Document {
 
 /// The answer in a sentence and in numbers, and what to look at before a number is used.
 fn push_answer(document: &mut Document, run: &ReportedRun, is_one_of_many: bool) {
-    let answer = analysis::answer(run);
+    let answer = answer(&run.records);
     document.text(if is_one_of_many { format!("{}: {answer}", run.name) } else { answer });
     let figures = lead::figures(run);
     if !figures.is_empty() {

@@ -32,8 +32,8 @@ pub(super) fn push(document: &mut Document, run: &ReportedRun) -> Vec<Value> {
     let overall = ranking(&run.records);
     let Some(best) = overall.places.first() else { return Vec::new() };
     // Without peers the answer of the report says it already.
-    if super::lead::answer(run).is_some() {
-        document.text(super::analysis::winner(run));
+    if crate::reports::answer::against_peers(&run.records).is_some() {
+        document.text(crate::reports::answer::winner(&run.records));
     }
     let choices: Vec<(String, Choice)> = groups(&run.records)
         .iter()

@@ -19,6 +19,8 @@ pub(super) const KEPT: usize = 48;
 pub struct ReportedRun {
     /// What it is called.
     pub name: String,
+    /// Its number in the store, if it is in one.
+    pub number: Option<usize>,
     /// What the command line calls it: an id or a path.
     pub source: String,
     /// Which command made it, if that is known.

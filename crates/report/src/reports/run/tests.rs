@@ -40,7 +40,7 @@ fn the_first_paragraph_is_the_answer_and_red_flags_follow_it() {
     for part in [
         "native/simd@avx2 is the fastest on all 5 cases",
         "native/scalar@scalar, takes 4.00× as long where both ran: take native/simd@avx2",
-        "1 of 11 results were refused and is not ranked",
+        "1 of 11 results was refused and is not ranked",
     ] {
         assert!(parts[1].contains(part), "{part} in\n{}", parts[1]);
     }
@@ -98,7 +98,7 @@ fn a_refused_peer_is_counted_but_is_no_red_flag() {
     assert!(!document.sections.iter().any(|of| matches!(of, Section::RedFlags(_))));
     let text = text(&document, "term");
     assert!(text.contains("There is no red flag") && text.contains("peer/wrong"), "{text}");
-    assert!(text.contains("1 of 16 results were refused"), "{text}");
+    assert!(text.contains("1 of 16 results was refused"), "{text}");
 }
 
 #[test]

@@ -1,64 +1,22 @@
 //! Names that a person can say: of a run, of its cases and of its contenders.
 
-use super::ReportedRun;
 use crate::plain::{counted, threads};
 use proofmark_schema::record::Record;
 use proofmark_schema::run_id::started_seconds;
 use proofmark_schema::{ContenderId, Family};
-use std::collections::BTreeSet;
 
 /// Ops that a title names; more are counted.
 const NAMED: usize = 3;
 
-/// `matmul on Intel Xeon, 17 November 2026`.
-pub(super) fn title(run: &ReportedRun) -> String {
-    let id = run.records.first().map_or("", |record| record.run.as_str());
-    let mut title = match run.name.as_str() {
-        name if name.is_empty() || name == id || date(name).is_some() => subject(&run.records),
-        // A file has a name that a person gave it.
-        name => name.to_owned(),
-    };
-    if let Some(machine) = &run.machine {
-        title += &format!(" on {}", processor(&machine.cpu));
-    }
-    if let Some(date) = date(id) {
-        title += &format!(", {date}");
-    }
-    title
-}
-
-/// What was measured on what, and how much of it, in one line.
-pub(super) fn subtitle(run: &ReportedRun) -> String {
-    let records = &run.records;
-    let mut parts = Vec::new();
-    if !title(run).starts_with(&subject(records)) {
-        parts.push(subject(records));
-    }
-    let dtypes: BTreeSet<&str> = records.iter().map(|of| of.case.dtype.name()).collect();
-    parts.push(dtypes.into_iter().collect::<Vec<_>>().join(" and "));
-    let counts: BTreeSet<usize> = records.iter().map(|of| of.threads).collect();
-    parts.extend(counts.into_iter().map(threads));
-    if let Some(machine) = &run.machine {
-        parts.push(counted(machine.cpus.len(), "processor"));
-        parts.push(machine.isa.to_string());
-    }
-    let cases = proofmark_analyze::cells(records).len();
-    let who: BTreeSet<String> = records.iter().map(|of| of.contender.to_string()).collect();
-    parts.push(counted(cases, "case"));
-    parts.push(counted(who.len(), "contender"));
-    if records.iter().any(|record| record.judged.performance().is_some()) {
-        parts.push("every time is of a proven result".to_owned());
-    }
-    // The beginning of an id is enough for the command line.
+/// `matmul, 17 November 2026`.
+pub(super) fn short_title(records: &[Record]) -> String {
     let id = records.first().map_or("", |record| record.run.as_str());
-    parts.extend(date(id).and(id.get(..13)).map(|id| format!("run {id}")));
-    parts.retain(|part| !part.is_empty());
-    parts.dedup();
-    parts.join(" · ")
+    let day = date(id).map_or_else(String::new, |date| format!(", {date}"));
+    subject(records) + &day
 }
 
 /// The ops, or how many there are.
-fn subject(records: &[Record]) -> String {
+pub(super) fn subject(records: &[Record]) -> String {
     let mut ops: Vec<&str> = Vec::new();
     for record in records {
         if !ops.contains(&record.case.op.as_str()) {
@@ -72,15 +30,8 @@ fn subject(records: &[Record]) -> String {
     }
 }
 
-/// A processor's name without what all of them have.
-fn processor(brand: &str) -> String {
-    let brand = brand.replace("(R)", "").replace("(TM)", "").replace("(tm)", "");
-    let filler = |word: &&str| !matches!(*word, "CPU" | "Processor" | "processor");
-    brand.split_whitespace().filter(filler).collect::<Vec<_>>().join(" ")
-}
-
 /// The day on which a run began: its id is a UUID of version 7, which begins with milliseconds.
-fn date(id: &str) -> Option<String> {
+pub(super) fn date(id: &str) -> Option<String> {
     let day = jiff::Timestamp::from_second(started_seconds(id)?).ok()?;
     Some(day.strftime("%-d %B %Y").to_string())
 }
@@ -126,11 +77,5 @@ mod tests {
         assert_eq!(day.as_deref(), Some("17 November 2026"));
         assert_eq!(date("transformer-f32-all-peers"), None);
         assert_eq!(date("01a1e74a-006f-403f-a0fe-7d8beb0ac34c"), None);
-    }
-
-    #[test]
-    fn processors_lose_their_marks() {
-        assert_eq!(processor("Intel(R) Xeon(R) Processor"), "Intel Xeon");
-        assert_eq!(processor("AMD EPYC 9654 96-Core Processor"), "AMD EPYC 9654 96-Core");
     }
 }
