@@ -64,3 +64,86 @@ impl Kernel for SettledCalls {
         self.0.settle(call)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proofmark_tensor::Pool;
+    use std::sync::Mutex;
+
+    /// A kernel that writes down what is asked of it.
+    struct Asked {
+        settles: bool,
+        log: Mutex<Vec<&'static str>>,
+    }
+
+    impl Asked {
+        fn leaked(settles: bool) -> &'static Asked {
+            Box::leak(Box::new(Asked { settles, log: Mutex::default() }))
+        }
+
+        fn note(&self, asked: &'static str) -> Result<(), KernelError> {
+            self.log.lock().unwrap().push(asked);
+            Ok(())
+        }
+    }
+
+    impl Kernel for Asked {
+        fn name(&self) -> &'static str {
+            "asked"
+        }
+
+        fn summary(&self) -> &'static str {
+            "writes down what is asked of it"
+        }
+
+        fn isas(&self) -> &'static [Isa] {
+            &[Isa::Scalar]
+        }
+
+        fn supports(&self, _: &Case, _: Isa) -> Result<(), Unsupported> {
+            Ok(())
+        }
+
+        fn run(&self, _: &mut Call<'_>) -> Result<(), KernelError> {
+            self.note("run")
+        }
+
+        fn settles(&self) -> bool {
+            self.settles
+        }
+
+        fn settle(&self, _: &mut Call<'_>) -> Result<(), KernelError> {
+            self.note("settle")
+        }
+    }
+
+    /// What two calls of a kernel ask, as T3 makes them.
+    fn two_calls(kernel: &'static Asked) -> Vec<&'static str> {
+        let case: Case = "add:f32[b=1,s=1,d=1]".parse().unwrap();
+        let settled = in_every_call(kernel);
+        let mut call = Call {
+            case: &case,
+            isa: Isa::Scalar,
+            threads: 1,
+            pool: &Pool::serial(),
+            inputs: &[],
+            outputs: &mut [],
+            workspace: &mut [],
+            prepared: &[],
+        };
+        settled.run(&mut call).unwrap();
+        settled.run(&mut call).unwrap();
+        kernel.log.lock().unwrap().clone()
+    }
+
+    #[test]
+    fn a_kernel_that_settles_does_so_in_every_call() {
+        assert_eq!(two_calls(Asked::leaked(true)), ["run", "settle", "run", "settle"]);
+    }
+
+    #[test]
+    fn a_kernel_that_does_not_settle_is_called_as_it_is() {
+        assert_eq!(two_calls(Asked::leaked(false)), ["run", "run"]);
+    }
+}
