@@ -18,7 +18,6 @@ mod race;
 mod record;
 mod render;
 mod submission_error;
-mod suggest;
 mod sweep;
 mod verbs;
 mod workload;
@@ -32,6 +31,7 @@ pub use plan::{
     at_this_pace, cases, check_contender, check_specimen, isa_cap, plan, read_rules,
 };
 pub use profile::{Inspected, ProfileRequest, Profiled, SampledBy, Sampling, inspect, profile};
+pub use proofmark_own::nearest;
 pub use prove::{Certified, ProofBook, ProveRequest};
 pub use race::{Built, Here, Programs, regime};
 pub use record::probe_machine;
@@ -40,7 +40,6 @@ pub use render::{
     samples, set_constants, snippet, stored_run, trace, unit as tuned_unit, write_constants,
 };
 pub use submission_error::SubmissionError;
-pub use suggest::nearest;
 pub use sweep::Sweep;
 pub use verbs::bench::Bench;
 pub use verbs::check::{CheckRequest, check};

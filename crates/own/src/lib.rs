@@ -17,6 +17,7 @@ mod page;
 mod reference;
 mod shelf;
 mod submission;
+mod suggest;
 mod template;
 
 pub use contender::{added_kernels, kernels, reference_id, warm};
@@ -29,8 +30,9 @@ pub use format::{BYTES, ImportedOp, Source, import_op};
 pub use interpreter::{Interpreter, OwnHome};
 pub use manifest::MANIFEST;
 pub use op::OwnOp;
-pub use page::FileError;
+pub use page::{FileError, Page};
 pub use reference::{Python, Reference, SERVE_REFERENCE, Traced, serve_reference};
 pub use shelf::{OwnPlace, OwnShelf};
 pub use submission::SubmittedFile;
+pub use suggest::nearest;
 pub use template::{Language, NewOpError, write_op};

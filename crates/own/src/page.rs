@@ -1,9 +1,9 @@
 //! The text of a file that the user wrote, and errors with the line that they are about.
 
+use crate::suggest::nearest;
 use proofmark_schema::DType;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
-use strsim::levenshtein;
 use toml::Spanned;
 
 /// Why a file that the user wrote cannot be used.
@@ -36,27 +36,25 @@ fn meant(nearest: Option<&str>) -> String {
     nearest.map_or_else(String::new, |nearest| format!("; did you mean `{nearest}`?"))
 }
 
-/// The known word nearest to what was written, if one is near enough to be meant.
-pub(crate) fn nearest<'a>(written: &str, known: &[&'a str]) -> Option<&'a str> {
-    let all = known.iter().map(|word| (levenshtein(written, word), *word));
-    let (distance, word) = all.min_by_key(|pair| pair.0)?;
-    (distance <= 1 + word.len().max(written.len()) / 4).then_some(word)
-}
-
 /// A text with the path that it came from.
-pub(crate) struct Page<'a> {
-    pub(crate) text: &'a str,
-    pub(crate) path: &'a Path,
+pub struct Page<'a> {
+    /// The text.
+    pub text: &'a str,
+    /// The file.
+    pub path: &'a Path,
 }
 
 impl Page<'_> {
     /// Reads the text as TOML.
-    pub(crate) fn read<T: serde::de::DeserializeOwned>(&self) -> Result<T, FileError> {
+    ///
+    /// # Errors
+    /// If it is no TOML, or has a key that is not known.
+    pub fn read<T: serde::de::DeserializeOwned>(&self) -> Result<T, FileError> {
         toml::from_str(self.text).map_err(|error| self.unreadable(&error))
     }
 
     /// An error about a place in the text.
-    pub(crate) fn bad(&self, span: Range<usize>, reason: impl Into<String>) -> FileError {
+    pub fn bad(&self, span: Range<usize>, reason: impl Into<String>) -> FileError {
         self.error(self.line(span.start), reason.into(), None)
     }
 
@@ -72,7 +70,8 @@ impl Page<'_> {
         names.map(|names| names.iter().map(dtype).collect()).transpose()
     }
 
-    fn line(&self, at: usize) -> usize {
+    /// The line of a place in the text, from 1.
+    pub fn line(&self, at: usize) -> usize {
         1 + self.text[..at.min(self.text.len())].matches('\n').count()
     }
 

@@ -183,7 +183,7 @@ impl EngineError {
                 words.extend(known.iter().map(String::as_str));
                 Some(match nearest(text, &words) {
                     Some(near) => format!("did you mean `{near}`?"),
-                    None => format!("runs: {}", newest(known)),
+                    None => numbered(known.len()),
                 })
             }
             EngineError::Store(StoreError::NoBaseline { name, known }) if !known.is_empty() => {
@@ -219,10 +219,10 @@ fn near_in_case(reason: &BadCase) -> Option<&'static str> {
     }
 }
 
-/// The first few runs of a list that begins with the newest.
-fn newest(known: &[String]) -> String {
-    const SHOWN: usize = 3;
-    let first: Vec<&str> = known.iter().take(SHOWN).map(String::as_str).collect();
-    let more = if known.len() > SHOWN { ", …" } else { "" };
-    first.join(", ") + more
+/// How runs can be named.
+fn numbered(runs: usize) -> String {
+    format!(
+        "runs have the numbers 1 to {runs}; `latest` is the newest, and `2026-11-17-softmax` the \
+         newest of a day with that op"
+    )
 }

@@ -3,6 +3,7 @@
 use crate::{Arm, EngineError, nearest};
 use proofmark_analyze::METRICS;
 use proofmark_analyze::policy::{Accept, Day, Policy, RATIO, Rules, Tag, Target};
+use proofmark_own::{FileError, Page};
 use proofmark_schema::{Case, ContenderId, DType};
 use serde::Deserialize;
 use std::ops::Range;
@@ -148,8 +149,8 @@ impl Project {
     /// # Errors
     /// If it is not of the form.
     pub fn parse(text: &str, path: &Path) -> Result<Project, EngineError> {
-        let page = Page { text, path };
-        let wire: WireProject = toml::from_str(text).map_err(|error| page.unreadable(&error))?;
+        let page = ProjectPage(Page { text, path });
+        let wire: WireProject = page.0.read().map_err(refused)?;
         let WireCheck { baseline, new, suite, ops, cases, contenders, threads, .. } = &wire.check;
         let arm = |text: &Option<Spanned<String>>| page.parsed(text.as_ref());
         let positive = |value: &Option<Spanned<f64>>, most: f64| {
@@ -182,41 +183,18 @@ impl Project {
     }
 }
 
-/// A text with the path it came from: knows lines.
-struct Page<'a> {
-    text: &'a str,
-    path: &'a Path,
+/// The error of a project file.
+fn refused(error: FileError) -> EngineError {
+    let FileError { path, line, reason, nearest } = error;
+    EngineError::Project { path, line, reason, nearest }
 }
 
-impl Page<'_> {
-    fn line(&self, span: &Range<usize>) -> usize {
-        1 + self.text[..span.start.min(self.text.len())].matches('\n').count()
-    }
+/// The text of a project file.
+struct ProjectPage<'a>(Page<'a>);
 
-    fn error(&self, line: usize, reason: String, nearest: Option<&str>) -> EngineError {
-        let (path, nearest) = (self.path.to_owned(), nearest.map(str::to_owned));
-        EngineError::Project { path, line, reason, nearest }
-    }
-
+impl ProjectPage<'_> {
     fn bad(&self, span: Range<usize>, reason: impl Into<String>) -> EngineError {
-        self.error(self.line(&span), reason.into(), None)
-    }
-
-    /// What TOML or its types refuse; of an unknown key the nearest known one.
-    fn unreadable(&self, error: &toml::de::Error) -> EngineError {
-        let said = error.message();
-        let line = error.span().map_or(0, |span| self.line(&span));
-        // "unknown field `slowr`, expected one of `slower`, `critical`": each between backticks.
-        let words: Vec<&str> = said.split('`').skip(1).step_by(2).collect();
-        if let ([unknown, known @ ..], true) = (&words[..], said.starts_with("unknown field")) {
-            let reason = format!("there is no key `{unknown}`; there are {}", known.join(", "));
-            return self.error(line, reason, nearest(unknown, known));
-        }
-        if said.starts_with("missing field") {
-            let reason = format!("`{}` is missing", words.first().unwrap_or(&"a key"));
-            return self.error(line, reason, None);
-        }
-        self.error(line, said.trim_end().replace('\n', ", "), None)
+        refused(self.0.bad(span, reason))
     }
 
     fn parsed<T: std::str::FromStr>(
@@ -273,7 +251,7 @@ impl Page<'_> {
             reason: entry.reason.get_ref().clone(),
             date: self.day(&entry.date)?,
             expires,
-            line: self.line(&wire.span()),
+            line: self.0.line(wire.span().start),
         })
     }
 
@@ -298,9 +276,11 @@ impl Page<'_> {
         let metric = target.metric.get_ref();
         let known: Vec<&str> = METRICS.iter().map(|metric| metric.name).chain([RATIO]).collect();
         if !known.contains(&metric.as_str()) {
-            let line = self.line(&target.metric.span());
+            let line = self.0.line(target.metric.span().start);
             let reason = format!("there is no metric `{metric}`; there are {}", known.join(", "));
-            return Err(self.error(line, reason, nearest(metric, &known)));
+            let (path, near) = (self.0.path.to_owned(), nearest(metric, &known));
+            let nearest = near.map(str::to_owned);
+            return Err(EngineError::Project { path, line, reason, nearest });
         }
         if target.to.is_some() && metric != RATIO {
             return Err(self.bad(target.metric.span(), "`to` goes with `metric = \"ratio\"`"));
@@ -318,7 +298,7 @@ impl Page<'_> {
             min: target.min,
             max: target.max,
             says: target.says.clone(),
-            line: self.line(&wire.span()),
+            line: self.0.line(wire.span().start),
         })
     }
 }

@@ -67,6 +67,10 @@ struct Folder {
 /// # Errors
 /// If the files are of no known format, the problem does not run, or nothing can be written.
 pub fn import_op(source: &Source<'_>, python: &Python) -> Result<ImportedOp, NewOpError> {
+    if !source.problem.exists() {
+        let reason = "there is no such file or folder".to_owned();
+        return Err(NewOpError::Format { path: source.problem.to_owned(), reason });
+    }
     let extension = source.problem.extension().and_then(|extension| extension.to_str());
     let folder = match extension {
         Some("py") => kernelbench::folder(source, python)?,

@@ -3,7 +3,7 @@
 
 use super::manifest::{Function, LibraryCode, PACKED, THREADS, Threads, WORKSPACE};
 use super::signature::{Parameter, Pointee, Scalar, Takes, Value};
-use crate::page::nearest;
+use crate::suggest::nearest;
 use crate::{Expression, ExpressionError};
 use proofmark_contract::{ExplicitCase, Role, Signature, Unsupported};
 use proofmark_schema::AttrValue;
