@@ -59,6 +59,11 @@ const STEPS: &[Step] = &[
         run: |root, _| mcp::run(root),
     },
     Step {
+        name: "history",
+        purpose: "the history, which has a lock file of its own: no warning, every test",
+        run: |root, _| history(root),
+    },
+    Step {
         name: "doctest",
         purpose: "every example in the docs",
         run: |root, _| cargo(root, &["test", "--doc", "--workspace", "--quiet"], &[]),
@@ -157,6 +162,14 @@ fn run_steps(root: &Path, steps: &[Step]) -> Result<(), Failure> {
         println!("{line}");
     }
     failure.map_or(Ok(()), Err)
+}
+
+/// Checks the workspace of the history as the others are checked.
+fn history(root: &Path) -> Result<(), Failure> {
+    let folder = root.join("crates/history");
+    cargo(&folder, &["fmt", "--check"], &[])?;
+    cargo(&folder, &["clippy", "--all-targets", "--locked", "--", "-D", "warnings"], &[])?;
+    cargo(&folder, &["nextest", "run", "--locked"], &[])
 }
 
 /// Peers that CI tests for real; others are tested where they are installed.

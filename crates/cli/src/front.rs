@@ -16,7 +16,7 @@ const GROUPS: &[(&str, &[&str])] = &[
     ),
     (
         "Read, keep and exchange results",
-        &["report", "export", "import", "merge", "replay", "baseline"],
+        &["report", "history", "export", "import", "merge", "replay", "baseline"],
     ),
     ("Look inside", &["profile", "asm", "trace", "costs"]),
     ("This machine and this tool", &["doctor", "machine", "peers", "selftest", "init", "new"]),

@@ -67,6 +67,8 @@ enum Command {
     Doctor(cmd::doctor::Doctor),
     /// Write a run in the format of another tool
     Export(cmd::export::Export),
+    /// Keep the history of runs in a folder or a bucket, and ask it
+    History(cmd::history::History),
     /// Read another tool's numbers and keep them beside the runs
     Import(cmd::import::Import),
     /// Write a proofmark.toml, and a workflow or script for CI
@@ -144,6 +146,7 @@ fn main() -> ExitCode {
         Command::Costs(command) => command.run(),
         Command::Doctor(command) => command.run(),
         Command::Export(command) => command.run(),
+        Command::History(command) => command.run(),
         Command::Import(command) => command.run(),
         Command::Init(command) => command.run(),
         Command::Judge(command) => command.run(),

@@ -21,6 +21,7 @@ const GUIDES: &[(&str, &str, &str)] = &[
     ("choose", "tuning.md", "Scaling and tuning"),
     ("compare", "METHOD.md", "Method"),
     ("export", "exchange.md", "Other tools, other machines"),
+    ("history", "history.md", "The history of runs"),
     ("import", "exchange.md", "Other tools, other machines"),
     ("init", "gate-a-pull-request.md", "Gate a pull request"),
     ("list", "ops.md", "Ops"),

@@ -12,6 +12,7 @@ mod constants;
 pub(crate) mod costs;
 pub(crate) mod doctor;
 pub(crate) mod export;
+pub(crate) mod history;
 pub(crate) mod import;
 pub(crate) mod init;
 pub(crate) mod judge;

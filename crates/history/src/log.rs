@@ -1,0 +1,492 @@
+//! The log: numbered entries in the format of Delta Lake, each created once.
+//!
+//! Readers of Delta Lake see the table `points` as far as it is compacted. What they do not need is
+//! in `commitInfo`, which the format leaves to the writer: the inbox objects that a commit
+//! consumed, and the tables of runs and series that belong to its segments.
+
+use crate::durable::Created;
+use crate::{HistoryError, Place, object, rows};
+use arrow_schema::DataType;
+use futures::{StreamExt, TryStreamExt};
+use serde::{Deserialize, Serialize};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// The folder of the log.
+pub const FOLDER: &str = "_delta_log";
+
+/// One line of an entry: exactly one of the actions.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Line {
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    commit_info: Option<CommitInfo>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    protocol: Option<Protocol>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    meta_data: Option<MetaData>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    add: Option<Add>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    remove: Option<Remove>,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Protocol {
+    min_reader_version: u32,
+    min_writer_version: u32,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct MetaData {
+    id: String,
+    name: String,
+    format: Provider,
+    schema_string: String,
+    partition_columns: Vec<String>,
+    configuration: BTreeMap<String, String>,
+    created_time: i64,
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+struct Provider {
+    provider: String,
+    options: BTreeMap<String, String>,
+}
+
+/// A segment that becomes a part of the table.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Add {
+    /// Its name within the place.
+    pub path: String,
+    /// None: the table has no partitions.
+    pub partition_values: BTreeMap<String, String>,
+    /// Its size in bytes.
+    pub size: u64,
+    /// When it was written, in milliseconds since 1970.
+    pub modification_time: i64,
+    /// Whether rows are new to readers of the table.
+    pub data_change: bool,
+    /// JSON: how many rows it has, its first and its last series.
+    pub stats: String,
+}
+
+/// What the statistics of a segment say.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Stats {
+    /// How many rows it has.
+    pub num_records: u64,
+    /// The first series.
+    pub min_values: SeriesOf,
+    /// The last series.
+    pub max_values: SeriesOf,
+    /// How many rows have no series: none.
+    pub null_count: NullsOf,
+}
+
+/// The id of a series, as text.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SeriesOf {
+    /// It.
+    pub series: String,
+}
+
+/// How many rows have none.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct NullsOf {
+    /// Always 0.
+    pub series: u64,
+}
+
+/// A segment that is no part of the table any more.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Remove {
+    /// Its name within the place.
+    pub path: String,
+    /// When it was removed, in milliseconds since 1970.
+    pub deletion_timestamp: i64,
+    /// Whether rows vanish for readers of the table.
+    pub data_change: bool,
+}
+
+/// What a commit was for.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct CommitInfo {
+    timestamp: i64,
+    operation: String,
+    engine_info: String,
+    /// Which attempt this is; no two are alike, so that a commit recognises itself.
+    txn_id: String,
+    /// What readers of this crate need.
+    #[serde(default)]
+    proofmark: Compaction,
+}
+
+/// What a compaction did beside adding and removing segments.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Compaction {
+    /// Inbox objects whose rows are in segments from now on.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub consumed: Vec<String>,
+    /// Inbox objects that are passed over, because their run is there already from another object.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub superseded: Vec<String>,
+    /// The group of segments that was written.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub group: Option<Group>,
+    /// Ids of the groups that it replaces.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub replaced: Vec<String>,
+}
+
+/// Segments that were written together, with the runs and series in them.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Group {
+    /// Its id.
+    pub id: String,
+    /// How many points its segments have.
+    pub rows: u64,
+    /// Names of its segments, in order of their series.
+    pub segments: Vec<String>,
+    /// The object with the runs.
+    pub runs: String,
+    /// The object with the series.
+    pub series: String,
+}
+
+/// A live segment.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Segment {
+    /// Its name within the place.
+    pub path: String,
+    /// Its size in bytes.
+    pub size: u64,
+    /// What is known about its rows.
+    pub stats: Stats,
+}
+
+/// A commit that is to be made.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Commit {
+    pub(crate) time_ms: i64,
+    pub(crate) adds: Vec<Add>,
+    pub(crate) removes: Vec<Remove>,
+    pub(crate) compaction: Compaction,
+}
+
+/// The name of an entry.
+pub fn entry_name(version: u64) -> String {
+    format!("{FOLDER}/{version:020}.json")
+}
+
+/// The version of an entry, from its name.
+pub(crate) fn version_of(name: &str) -> Option<u64> {
+    let digits = name.strip_prefix(FOLDER)?.strip_prefix('/')?.strip_suffix(".json")?;
+    let is_number = digits.len() == 20 && digits.bytes().all(|byte| byte.is_ascii_digit());
+    is_number.then(|| digits.parse().ok()).flatten()
+}
+
+/// What all entries together say.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct State {
+    /// The latest entry.
+    pub(crate) version: Option<u64>,
+    pub(crate) segments: BTreeMap<String, Segment>,
+    pub(crate) groups: BTreeMap<String, Group>,
+    /// Runs that are in segments.
+    pub(crate) runs: BTreeSet<String>,
+    /// Inbox objects that are consumed or superseded, and when, in milliseconds since 1970.
+    pub(crate) consumed: BTreeMap<String, i64>,
+    /// When segments, and runs and series of groups, were replaced; they may still be there.
+    pub(crate) removed_ms: BTreeMap<String, i64>,
+}
+
+impl State {
+    /// Reads the whole log.
+    pub(crate) async fn load(place: &Place) -> Result<State, HistoryError> {
+        let mut state = State::default();
+        let listed = place.list(FOLDER).await?;
+        let versions: BTreeSet<u64> =
+            listed.iter().filter_map(|found| version_of(&found.name)).collect();
+        // Entries are read several at a time and applied in order.
+        let entries = futures::stream::iter(versions).map(|version| async move {
+            let name = entry_name(version);
+            let bytes = place.get(&name).await?;
+            Ok::<_, HistoryError>((version, name, bytes))
+        });
+        let mut entries = entries.buffered(16);
+        while let Some((version, name, bytes)) = entries.try_next().await? {
+            state.apply(version, &name, &bytes)?;
+        }
+        Ok(state)
+    }
+
+    /// Applies one entry, which must be the next.
+    fn apply(&mut self, version: u64, name: &str, bytes: &[u8]) -> Result<(), HistoryError> {
+        let next = self.version.map_or(0, |version| version + 1);
+        if version != next {
+            let missing = entry_name(next);
+            return Err(HistoryError::damaged(name, format!("{missing}, before it, is not there")));
+        }
+        let entry = Entry::parse(name, bytes)?;
+        for remove in &entry.removes {
+            if self.segments.remove(&remove.path).is_none() {
+                let reason = format!("it removes {}, which is not there", remove.path);
+                return Err(HistoryError::damaged(name, reason));
+            }
+            self.removed_ms.insert(remove.path.clone(), remove.deletion_timestamp);
+        }
+        for add in entry.adds {
+            let stats = serde_json::from_str(&add.stats)
+                .map_err(|error| HistoryError::damaged(name, error))?;
+            let segment = Segment { path: add.path.clone(), size: add.size, stats };
+            if self.segments.insert(add.path.clone(), segment).is_some() {
+                let reason = format!("it adds {} again", add.path);
+                return Err(HistoryError::damaged(name, reason));
+            }
+        }
+        for id in &entry.compaction.replaced {
+            let group = self.groups.remove(id).ok_or_else(|| {
+                HistoryError::damaged(name, format!("it replaces group {id}, which is not there"))
+            })?;
+            self.removed_ms.extend([(group.runs, entry.time_ms), (group.series, entry.time_ms)]);
+        }
+        for consumed in &entry.compaction.consumed {
+            let run = object::run_in_name(consumed)
+                .ok_or_else(|| HistoryError::damaged(name, format!("{consumed} names no run")))?;
+            if !self.runs.insert(run.to_owned()) {
+                let reason = format!("it consumes run {run} a second time");
+                return Err(HistoryError::damaged(name, reason));
+            }
+        }
+        for name in entry.compaction.consumed.into_iter().chain(entry.compaction.superseded) {
+            self.consumed.insert(name, entry.time_ms);
+        }
+        if let Some(group) = entry.compaction.group {
+            self.groups.insert(group.id.clone(), group);
+        }
+        self.version = Some(version);
+        Ok(())
+    }
+}
+
+/// One entry, read.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Entry {
+    pub(crate) time_ms: i64,
+    pub(crate) adds: Vec<Add>,
+    pub(crate) removes: Vec<Remove>,
+    pub(crate) compaction: Compaction,
+}
+
+impl Entry {
+    pub(crate) fn parse(name: &str, bytes: &[u8]) -> Result<Entry, HistoryError> {
+        let text =
+            std::str::from_utf8(bytes).map_err(|error| HistoryError::damaged(name, error))?;
+        let mut entry = Entry::default();
+        for line in text.lines().filter(|line| !line.is_empty()) {
+            let line: Line =
+                serde_json::from_str(line).map_err(|error| HistoryError::damaged(name, error))?;
+            if line.protocol.is_some_and(|protocol| protocol.min_reader_version > 1) {
+                let reason = "the table needs a reader of a later version of Delta Lake";
+                return Err(HistoryError::damaged(name, reason));
+            }
+            entry.adds.extend(line.add);
+            entry.removes.extend(line.remove);
+            if let Some(info) = line.commit_info {
+                entry.time_ms = info.timestamp;
+                entry.compaction = info.proofmark;
+            }
+        }
+        Ok(entry)
+    }
+}
+
+/// The lines of an entry.
+fn text(lines: &[Line]) -> Result<Vec<u8>, HistoryError> {
+    let mut bytes = Vec::new();
+    for line in lines {
+        serde_json::to_writer(&mut bytes, line)
+            .map_err(|error| HistoryError::Usage(format!("an action has no JSON: {error}")))?;
+        bytes.push(b'\n');
+    }
+    Ok(bytes)
+}
+
+fn commit_info(operation: &str, time_ms: i64, compaction: Compaction) -> Line {
+    let info = CommitInfo {
+        timestamp: time_ms,
+        operation: operation.to_owned(),
+        engine_info: concat!("proofmark-history/", env!("CARGO_PKG_VERSION")).to_owned(),
+        txn_id: uuid::Uuid::new_v4().to_string(),
+        proofmark: compaction,
+    };
+    Line { commit_info: Some(info), ..Line::default() }
+}
+
+/// Creates entry 0, which says what the table is, if it is not there.
+pub(crate) async fn begin(place: &Place) -> Result<(), HistoryError> {
+    let protocol = Protocol { min_reader_version: 1, min_writer_version: 2 };
+    let meta_data = MetaData {
+        id: uuid::Uuid::new_v4().to_string(),
+        name: "points".to_owned(),
+        format: Provider { provider: "parquet".to_owned(), options: BTreeMap::new() },
+        schema_string: schema_string(),
+        partition_columns: Vec::new(),
+        configuration: BTreeMap::new(),
+        created_time: 0,
+    };
+    let lines = [
+        commit_info("CREATE TABLE", 0, Compaction::default()),
+        Line { protocol: Some(protocol), ..Line::default() },
+        Line { meta_data: Some(meta_data), ..Line::default() },
+    ];
+    place.put_if_absent(&entry_name(0), text(&lines)?.into()).await?;
+    Ok(())
+}
+
+/// The columns of the table, as Delta Lake writes them.
+fn schema_string() -> String {
+    let kind = |kind: &DataType| match kind {
+        DataType::Utf8 => "string",
+        DataType::Float64 => "double",
+        DataType::Float32 => "float",
+        DataType::Int32 => "integer",
+        DataType::Timestamp(..) => "timestamp",
+        other => unreachable!("no column is {other}"),
+    };
+    let schema = rows::schema();
+    let fields: Vec<serde_json::Value> = schema
+        .fields()
+        .iter()
+        .map(|field| {
+            serde_json::json!({
+                "name": field.name(),
+                "type": kind(field.data_type()),
+                "nullable": field.is_nullable(),
+                "metadata": {},
+            })
+        })
+        .collect();
+    serde_json::json!({ "type": "struct", "fields": fields }).to_string()
+}
+
+/// How a commit ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Committed {
+    /// It is entry so much.
+    As(u64),
+    /// Another commit took some of the same inputs first.
+    Conflict,
+}
+
+/// How many commits of others a commit gives way to before it ends.
+const MOST_REBASES: u32 = 1000;
+
+/// Commits on top of an entry. If others commit meanwhile, the commit is put after theirs, unless
+/// they took some of its inputs.
+pub(crate) async fn commit(
+    place: &Place,
+    after: u64,
+    commit: Commit,
+) -> Result<Committed, HistoryError> {
+    let runs: BTreeSet<String> = commit
+        .compaction
+        .consumed
+        .iter()
+        .chain(&commit.compaction.superseded)
+        .filter_map(|name| object::run_in_name(name).map(str::to_owned))
+        .collect();
+    let removed: BTreeSet<String> =
+        commit.removes.iter().map(|remove| remove.path.clone()).collect();
+    let mut lines = vec![commit_info("COMPACT", commit.time_ms, commit.compaction)];
+    lines.extend(commit.adds.into_iter().map(|add| Line { add: Some(add), ..Line::default() }));
+    let remove = |remove| Line { remove: Some(remove), ..Line::default() };
+    lines.extend(commit.removes.into_iter().map(remove));
+    let bytes = bytes::Bytes::from(text(&lines)?);
+    let mut version = after + 1;
+    for _ in 0..MOST_REBASES {
+        let name = entry_name(version);
+        if place.put_if_absent(&name, bytes.clone()).await? == Created::New {
+            return Ok(Committed::As(version));
+        }
+        let theirs = place.get(&name).await?;
+        if theirs == bytes {
+            // An earlier try of this commit had arrived, although its answer did not.
+            return Ok(Committed::As(version));
+        }
+        let theirs = Entry::parse(&name, &theirs)?;
+        let taken = theirs.compaction.consumed.iter().chain(&theirs.compaction.superseded);
+        let mut taken = taken.filter_map(|name| object::run_in_name(name));
+        let has_taken_run = taken.any(|run| runs.contains(run));
+        let has_removed = theirs.removes.iter().any(|remove| removed.contains(&remove.path));
+        if has_taken_run || has_removed {
+            return Ok(Committed::Conflict);
+        }
+        version += 1;
+    }
+    Err(HistoryError::Contended(MOST_REBASES))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn entries_are_named_by_their_numbers() {
+        assert_eq!(entry_name(42), "_delta_log/00000000000000000042.json");
+        assert_eq!(version_of(&entry_name(42)), Some(42));
+        for other in [
+            "_delta_log/42.json",
+            "_delta_log/_last_checkpoint",
+            "x",
+            "_delta_log/+0000000000000000042.json",
+        ] {
+            assert_eq!(version_of(other), None, "{other}");
+        }
+    }
+
+    fn consuming(names: &[&str]) -> Commit {
+        let consumed =
+            names.iter().map(|name| format!("inbox/{name}-{}.parquet", "0".repeat(32))).collect();
+        Commit { compaction: Compaction { consumed, ..Compaction::default() }, ..Commit::default() }
+    }
+
+    async fn fresh() -> (tempfile::TempDir, Place) {
+        let folder = tempfile::tempdir().unwrap();
+        let place = Place::folder(folder.path()).unwrap();
+        begin(&place).await.unwrap();
+        (folder, place)
+    }
+
+    #[tokio::test]
+    async fn commits_with_other_inputs_follow_each_other_and_equal_ones_conflict() {
+        let (_folder, place) = fresh().await;
+        assert_eq!(commit(&place, 0, consuming(&["a", "b"])).await.unwrap(), Committed::As(1));
+        // Both of these were prepared on top of entry 0 too.
+        assert_eq!(commit(&place, 0, consuming(&["c"])).await.unwrap(), Committed::As(2));
+        assert_eq!(commit(&place, 0, consuming(&["d", "b"])).await.unwrap(), Committed::Conflict);
+        let state = State::load(&place).await.unwrap();
+        assert_eq!(state.version, Some(2));
+        assert_eq!(state.runs.into_iter().collect::<Vec<_>>(), ["a", "b", "c"]);
+    }
+
+    #[tokio::test]
+    async fn a_log_with_a_gap_or_a_run_twice_is_damaged() {
+        let (folder, place) = fresh().await;
+        commit(&place, 0, consuming(&["a"])).await.unwrap();
+        commit(&place, 4, consuming(&["b"])).await.unwrap();
+        let error = State::load(&place).await.unwrap_err().to_string();
+        assert!(error.contains(&entry_name(2)), "{error}");
+        std::fs::remove_file(folder.path().join(entry_name(5))).unwrap();
+        std::fs::copy(folder.path().join(entry_name(1)), folder.path().join(entry_name(2)))
+            .unwrap();
+        let error = State::load(&place).await.unwrap_err().to_string();
+        assert!(error.contains("run a a second time"), "{error}");
+    }
+}

@@ -1,0 +1,407 @@
+//! Reading: one consistent view of a history.
+//!
+//! A [`Snapshot`] is the log up to an entry, and the inbox objects that it has not consumed. It
+//! never changes, whatever writers and compactors do meanwhile.
+
+use crate::log::{Segment, State};
+use crate::merge::{self, Batches, Merge};
+use crate::object::{self, InboxObject};
+use crate::rows::Columns;
+use crate::segment::{self, SegmentReader};
+use crate::tables::{self, SeriesOf};
+use crate::{Event, HistoryError, Place, Point, Run, SeriesId, SeriesKey, rows};
+use arrow_array::cast::AsArray;
+use arrow_array::{Array, BooleanArray, RecordBatch, StringArray};
+use futures::{StreamExt, TryStreamExt};
+use parquet::arrow::ProjectionMask;
+use parquet::arrow::arrow_reader::{ArrowPredicateFn, RowFilter};
+use parquet::arrow::async_reader::ParquetRecordBatchStreamBuilder;
+use parquet::file::statistics::Statistics;
+use std::collections::BTreeSet;
+use tokio::sync::OnceCell;
+
+/// Requests at a time.
+const AT_ONCE: usize = 16;
+
+/// A series with what is known about its points.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Series {
+    /// Its id.
+    pub id: SeriesId,
+    /// What it is.
+    pub key: SeriesKey,
+    /// How many points it has.
+    pub points: u64,
+    /// Time of the first point, in microseconds since 1970.
+    pub first_time: i64,
+    /// Time of the last point, in microseconds since 1970.
+    pub last_time: i64,
+    /// The number of the last point, if it has one.
+    pub last_value: Option<f64>,
+    /// The run of the last point.
+    pub last_run: String,
+}
+
+impl Series {
+    /// Takes further points, of which this is the last.
+    pub(crate) fn extend(&mut self, time: i64, run: &str, value: Option<f64>, points: u64) {
+        self.points += points;
+        self.first_time = self.first_time.min(time);
+        if (time, run) >= (self.last_time, self.last_run.as_str()) {
+            self.last_time = time;
+            self.last_value = value;
+            run.clone_into(&mut self.last_run);
+        }
+    }
+}
+
+/// A part of all series: the `number`th of `of`, from 1. Together the parts have each series once.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Shard {
+    /// Its number, from 1.
+    pub number: u32,
+    /// How many there are.
+    pub of: u32,
+}
+
+impl Shard {
+    /// All series.
+    pub const WHOLE: Shard = Shard { number: 1, of: 1 };
+
+    /// Whether a series belongs to it. Ids are hashes, so that equal ranges are equal parts.
+    pub fn has(self, series: SeriesId) -> bool {
+        let start =
+            u64::from(u32::from_be_bytes([series.0[0], series.0[1], series.0[2], series.0[3]]));
+        (start * u64::from(self.of)) >> 32 == u64::from(self.number) - 1
+    }
+}
+
+/// One consistent view of a history.
+#[derive(Debug)]
+pub struct Snapshot {
+    place: Place,
+    pub(crate) state: State,
+    /// Inbox objects that are visible, in order of names.
+    pub(crate) inbox: Vec<String>,
+    /// Inbox objects that are not, because another object has the same run.
+    pub(crate) superseded: Vec<String>,
+    objects: OnceCell<(Vec<InboxObject>, Vec<HistoryError>)>,
+}
+
+impl Snapshot {
+    /// The view of a history as it is now.
+    ///
+    /// # Errors
+    /// If the place is no history, or its log cannot be read.
+    pub async fn load(place: &Place) -> Result<Snapshot, HistoryError> {
+        place.check().await?;
+        // The log first: what it has not consumed is still in the inbox afterwards.
+        let state = State::load(place).await?;
+        let listed = place.list("inbox").await?;
+        let mut seen = BTreeSet::new();
+        let (mut inbox, mut superseded) = (Vec::new(), Vec::new());
+        for found in listed {
+            let Some(run) = object::run_in_name(&found.name).map(str::to_owned) else {
+                continue;
+            };
+            if state.consumed.contains_key(&found.name) {
+                continue;
+            }
+            // A run that was appended with two contents counts once: the first name wins.
+            let is_first = !state.runs.contains(&run) && seen.insert(run);
+            if is_first { &mut inbox } else { &mut superseded }.push(found.name);
+        }
+        let place = place.clone();
+        Ok(Snapshot { place, state, inbox, superseded, objects: OnceCell::new() })
+    }
+
+    /// Where it lies.
+    pub fn place(&self) -> &Place {
+        &self.place
+    }
+
+    /// The latest entry of the log, and how many inbox objects are visible beside it: what a report
+    /// states, so that its numbers can be found again.
+    pub fn version(&self) -> (Option<u64>, usize) {
+        (self.state.version, self.inbox.len())
+    }
+
+    /// The live segments, by their names.
+    pub fn segments(&self) -> impl Iterator<Item = &Segment> {
+        self.state.segments.values()
+    }
+
+    /// Inbox objects of this snapshot that are damaged, and passed over by every reader.
+    ///
+    /// # Errors
+    /// If the store cannot be read.
+    pub async fn damaged(&self) -> Result<&[HistoryError], HistoryError> {
+        Ok(&self.objects().await?.1)
+    }
+
+    /// The inbox objects, each checked against its hash.
+    pub(crate) async fn objects(
+        &self,
+    ) -> Result<&(Vec<InboxObject>, Vec<HistoryError>), HistoryError> {
+        self.objects.get_or_try_init(|| self.load_objects()).await
+    }
+
+    async fn load_objects(&self) -> Result<(Vec<InboxObject>, Vec<HistoryError>), HistoryError> {
+        let mut loaded = futures::stream::iter(&self.inbox)
+            .map(|name| async move { (name, self.place.get(name).await) })
+            .buffered(AT_ONCE);
+        let (mut objects, mut damaged) = (Vec::new(), Vec::new());
+        while let Some((name, bytes)) = loaded.next().await {
+            match InboxObject::decode(name, bytes?) {
+                Ok(object) => objects.push(object),
+                Err(error) => damaged.push(error),
+            }
+        }
+        Ok((objects, damaged))
+    }
+
+    /// Every series, in order of ids.
+    ///
+    /// # Errors
+    /// If it cannot be read.
+    pub async fn series(&self) -> Result<Vec<Series>, HistoryError> {
+        let mut all = SeriesOf::default();
+        for batch in self.group_batches(|group| &group.series).await? {
+            tables::to_series(&batch.1, &batch.0)?.into_iter().for_each(|series| all.merge(series));
+        }
+        for object in &self.objects().await?.0 {
+            object.batches.iter().try_for_each(|batch| all.take(batch, &object.name))?;
+        }
+        Ok(all.finish())
+    }
+
+    /// Every run, in order of ids, and so of the time at which they were started.
+    ///
+    /// # Errors
+    /// If it cannot be read.
+    pub async fn runs(&self) -> Result<Vec<Run>, HistoryError> {
+        let mut runs = Vec::new();
+        for batch in self.group_batches(|group| &group.runs).await? {
+            runs.extend(tables::to_runs(&batch.1, &batch.0)?);
+        }
+        runs.extend(self.objects().await?.0.iter().map(|object| object.run.clone()));
+        runs.sort_by(|a, b| a.id.cmp(&b.id));
+        Ok(runs)
+    }
+
+    /// The batches of one object of each group, with its name.
+    async fn group_batches(
+        &self,
+        name: impl Fn(&crate::log::Group) -> &String,
+    ) -> Result<Vec<(String, RecordBatch)>, HistoryError> {
+        let mut batches = Vec::new();
+        for group in self.state.groups.values() {
+            let name = name(group);
+            let read = object::from_parquet(name, self.place.get(name).await?)?;
+            batches.extend(read.into_iter().map(|batch| (name.clone(), batch)));
+        }
+        Ok(batches)
+    }
+
+    /// Every event, in order of time.
+    ///
+    /// # Errors
+    /// If one cannot be read, or is damaged.
+    pub async fn events(&self) -> Result<Vec<Event>, HistoryError> {
+        let listed = self.place.list("events").await?;
+        let events = futures::stream::iter(listed).map(|found| async move {
+            let bytes = self.place.get(&found.name).await?;
+            object::check_hash(&found.name, &bytes)?;
+            serde_json::from_slice(&bytes)
+                .map_err(|error| HistoryError::damaged(&found.name, error))
+        });
+        let mut events: Vec<Event> = events.buffered(AT_ONCE).try_collect().await?;
+        events.sort_by_key(|event| event.time);
+        Ok(events)
+    }
+
+    /// The points of one series, in order of the time of their commits, then of their runs.
+    ///
+    /// # Errors
+    /// If it cannot be read.
+    pub async fn points(&self, series: SeriesId) -> Result<Vec<Point>, HistoryError> {
+        let id = series.to_string();
+        let mut points = Vec::new();
+        let mut found = futures::stream::iter(self.state.segments.values().filter(|segment| {
+            segment.stats.min_values.series <= id && id <= segment.stats.max_values.series
+        }))
+        .map(|segment| self.segment_points(segment, &id))
+        .buffered(AT_ONCE);
+        while let Some(more) = found.try_next().await? {
+            points.extend(more);
+        }
+        for object in &self.objects().await?.0 {
+            for batch in &object.batches {
+                let ids = Columns::of(batch, &object.name).text("series")?;
+                // A run has at most one point of a series.
+                if let Some(row) = (0..ids.len()).find(|&row| ids.value(row) == id) {
+                    points.extend(rows::points(&batch.slice(row, 1), &object.name)?);
+                }
+            }
+        }
+        points.sort_by(|a, b| (a.commit_time, &a.run).cmp(&(b.commit_time, &b.run)));
+        Ok(points)
+    }
+
+    /// The points of one series in one segment: only the row groups and pages that can have it are
+    /// read.
+    async fn segment_points(
+        &self,
+        segment: &Segment,
+        id: &str,
+    ) -> Result<Vec<Point>, HistoryError> {
+        let name = &segment.path;
+        let builder = self.open(segment).await?;
+        let schema = builder.parquet_schema();
+        let column = schema.columns().iter().position(|column| column.name() == "series");
+        let column = column.ok_or_else(|| HistoryError::damaged(name, "it has no series"))?;
+        let may_have = |group: &usize| {
+            let statistics = builder.metadata().row_group(*group).column(column).statistics();
+            let Some(Statistics::ByteArray(statistics)) = statistics else { return true };
+            let bound = |bound: Option<&parquet::data_type::ByteArray>| {
+                bound.map(|bound| bound.data().to_vec())
+            };
+            let id = id.as_bytes();
+            bound(statistics.min_opt()).is_none_or(|least| least.as_slice() <= id)
+                && bound(statistics.max_opt()).is_none_or(|most| id <= most.as_slice())
+        };
+        let groups: Vec<usize> =
+            (0..builder.metadata().num_row_groups()).filter(may_have).collect();
+        let wanted = id.to_owned();
+        let is_wanted = ArrowPredicateFn::new(
+            ProjectionMask::leaves(schema, [column]),
+            move |batch: RecordBatch| {
+                let ids: &StringArray = batch.column(0).as_string();
+                Ok(BooleanArray::from_unary(ids, |id| id == wanted))
+            },
+        );
+        let mut batches = builder
+            .with_row_groups(groups)
+            .with_row_filter(RowFilter::new(vec![Box::new(is_wanted)]))
+            .build()
+            .map_err(|error| segment::unreadable(name, error))?;
+        let mut points = Vec::new();
+        while let Some(batch) = batches.next().await {
+            let batch = batch.map_err(|error| segment::unreadable(name, error))?;
+            points.extend(rows::points(&batch, name)?);
+        }
+        Ok(points)
+    }
+
+    /// A reader of a segment.
+    async fn open(
+        &self,
+        segment: &Segment,
+    ) -> Result<ParquetRecordBatchStreamBuilder<SegmentReader>, HistoryError> {
+        let reader = SegmentReader::new(&self.place, segment)?;
+        let builder = ParquetRecordBatchStreamBuilder::new(reader).await;
+        builder.map_err(|error| segment::unreadable(&segment.path, error))
+    }
+
+    /// All rows of a segment, in order.
+    pub(crate) async fn segment_batches(&self, segment: &Segment) -> Result<Batches, HistoryError> {
+        let name = segment.path.clone();
+        let batches = self.open(segment).await?.with_batch_size(8192).build();
+        let batches = batches.map_err(|error| segment::unreadable(&name, error))?;
+        let named = move |error| segment::unreadable(&name, error);
+        Ok(batches.map_err(named).boxed())
+    }
+
+    /// The points of every series of a shard, one series after the other in order of ids, each in
+    /// order of the time of its commits. `visit` is given the key and the points of a series; it
+    /// may end the walk with an error.
+    ///
+    /// Memory is that of the longest series, and of a batch of each segment and inbox object.
+    ///
+    /// # Errors
+    /// If it cannot be read, or `visit` fails.
+    pub async fn for_each_series(
+        &self,
+        shard: Shard,
+        mut visit: impl FnMut(&SeriesKey, &[Point]) -> Result<(), HistoryError>,
+    ) -> Result<(), HistoryError> {
+        let mut sources = Vec::new();
+        for segment in self.state.segments.values() {
+            sources.push(self.segment_batches(segment).await?);
+        }
+        for object in &self.objects().await?.0 {
+            sources.push(merge::of_batches(object.batches.clone()));
+        }
+        let mut merged = Merge::new(sources).await?;
+        let mut current: Option<(SeriesKey, Vec<Point>)> = None;
+        while let Some(batch) = merged.next().await? {
+            let columns = Columns::of(&batch, "points");
+            for (row, point) in rows::points(&batch, "points")?.into_iter().enumerate() {
+                if !shard.has(point.series) {
+                    continue;
+                }
+                match &mut current {
+                    Some((_, points)) if points[0].series == point.series => points.push(point),
+                    _ => {
+                        if let Some((key, points)) = current.take() {
+                            visit(&key, &points)?;
+                        }
+                        current = Some((columns.key(row)?, vec![point]));
+                    }
+                }
+            }
+        }
+        match current {
+            Some((key, points)) => visit(&key, &points),
+            None => Ok(()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::object::tests::run_object;
+    use crate::{append, init};
+
+    #[test]
+    fn shards_have_each_series_once() {
+        for of in 1..6 {
+            for byte in 0..=255u8 {
+                let id = SeriesId([byte; 16]);
+                let shards = (1..=of).filter(|&number| Shard { number, of }.has(id));
+                assert_eq!(shards.count(), 1);
+            }
+        }
+    }
+
+    #[tokio::test]
+    async fn an_inbox_is_read_and_a_run_with_two_contents_counts_once() {
+        let folder = tempfile::tempdir().unwrap();
+        let place = Place::folder(folder.path()).unwrap();
+        init(&place).await.unwrap();
+        for (run, time, series) in [("b", 2, 3), ("a", 1, 3), ("a", 1, 2)] {
+            append(&place, &run_object(run, time, series)).await.unwrap();
+        }
+        assert!(append(&place, &run_object("a", 1, 2)).await.unwrap().was_there);
+        let snapshot = Snapshot::load(&place).await.unwrap();
+        assert_eq!((snapshot.inbox.len(), snapshot.superseded.len()), (2, 1));
+        let runs = snapshot.runs().await.unwrap();
+        assert_eq!(runs.iter().map(|run| run.id.as_str()).collect::<Vec<_>>(), ["a", "b"]);
+        let series = snapshot.series().await.unwrap();
+        assert_eq!(series.len(), 3);
+        assert!(series.iter().all(|of| of.last_run == "b" && of.last_time == 2));
+        let points = snapshot.points(series[0].id).await.unwrap();
+        assert_eq!(points.len() as u64, series[0].points);
+        assert_eq!(points.last().unwrap().value, series[0].last_value);
+        let mut visited = Vec::new();
+        let mut visit = |key: &SeriesKey, points: &[Point]| {
+            assert_eq!(key.id()?, points[0].series);
+            visited.push((points[0].series, points.len() as u64));
+            Ok(())
+        };
+        snapshot.for_each_series(Shard::WHOLE, &mut visit).await.unwrap();
+        let listed: Vec<_> = series.iter().map(|of| (of.id, of.points)).collect();
+        assert_eq!(visited, listed);
+    }
+}
