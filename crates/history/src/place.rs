@@ -129,8 +129,8 @@ impl Place {
 
     /// Creates an object if there is none of that name. It is durable when this returns.
     ///
-    /// After an error of the network it may have been created all the same: then the next try finds
-    /// it there. So [`Created::Present`] alone does not say whether this call or another created it.
+    /// After an error of the network it may have been created all the same; the next try finds it
+    /// there. So [`Created::Present`] alone does not tell whether this call or another made it.
     pub(crate) async fn put_if_absent(
         &self,
         name: &str,

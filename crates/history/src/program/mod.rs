@@ -275,7 +275,8 @@ impl Fsck {
                 print(&output::plain(&format!("{word}: {}: {}", found.object, found.what)))?;
             }
             say(&format!(
-                "{} runs, {} points: {} objects in the inbox, {} segments, {} events; {} bytes hashed.",
+                "{} runs, {} points: {} objects in the inbox, {} segments, {} events; {} bytes \
+                 hashed.",
                 checked.runs,
                 checked.points,
                 checked.inbox,

@@ -61,12 +61,11 @@ fn text(value: &Value) -> String {
 
 /// The text without characters that act on a terminal.
 pub(crate) fn plain(text: &str) -> String {
-    text.chars()
-        .filter(|c| {
-            !c.is_control()
-                && !matches!(c, '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{2069}' | '\u{feff}')
-        })
-        .collect()
+    let is_hidden = |c: char| {
+        matches!(c, '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{feff}')
+            || matches!(c, '\u{2060}'..='\u{2069}')
+    };
+    text.chars().filter(|&c| !c.is_control() && !is_hidden(c)).collect()
 }
 
 fn table(names: &[String], rows: &[Vec<Value>]) -> String {

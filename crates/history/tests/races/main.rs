@@ -145,6 +145,7 @@ struct Outcomes {
     acknowledged: BTreeSet<(u64, u64)>,
     killed_writers: u64,
     killed_compactors: u64,
+    commits: u64,
 }
 
 impl Race {
@@ -184,7 +185,20 @@ impl Race {
         }
     }
 
-    fn run(&self) -> Outcomes {
+    /// Waits until compactors have committed; how often they have.
+    fn wait_for_commits(&self, place: &Place) -> u64 {
+        let runtime = runtime();
+        for _ in 0..600 {
+            let (version, _) = runtime.block_on(Snapshot::load(place)).unwrap().version();
+            if version > Some(0) {
+                return version.unwrap();
+            }
+            std::thread::sleep(Duration::from_millis(100));
+        }
+        panic!("no compactor committed within a minute");
+    }
+
+    fn run(&self, place: &Place) -> Outcomes {
         let outcomes = Arc::new(Mutex::new(Outcomes::default()));
         let is_over = std::sync::atomic::AtomicBool::new(false);
         std::thread::scope(|scope| {
@@ -194,7 +208,15 @@ impl Race {
                     let mut random = 77 + index;
                     while !is_over.load(Ordering::SeqCst) {
                         let mut child = child("child_compactor", "", &self.place, &self.variables);
-                        std::thread::sleep(Duration::from_millis(300 + draw(&mut random, 2000)));
+                        // One compactor is left alone, so that some commits are made under any load.
+                        let pause = match index {
+                            0 => Duration::MAX,
+                            _ => Duration::from_millis(300 + draw(&mut random, 2000)),
+                        };
+                        let began = Instant::now();
+                        while began.elapsed() < pause && !is_over.load(Ordering::SeqCst) {
+                            std::thread::sleep(Duration::from_millis(5));
+                        }
                         child.kill().unwrap();
                         child.wait().unwrap();
                         outcomes.lock().unwrap().killed_compactors += 1;
@@ -211,6 +233,8 @@ impl Race {
                 })
                 .collect();
             writers.into_iter().for_each(|writer| writer.join().unwrap());
+            let commits = self.wait_for_commits(place);
+            outcomes.lock().unwrap().commits = commits;
             is_over.store(true, Ordering::SeqCst);
         });
         Arc::into_inner(outcomes).unwrap().into_inner().unwrap()
@@ -257,12 +281,13 @@ impl Race {
         let _ = writeln!(
             out,
             "{name}: {} writers x {} runs, {} acknowledged, {} writers and {} compactors killed, \
-             0 lost, 0 doubled, 0 torn, {:.1} s",
+             {} commits; 0 lost, 0 doubled, 0 torn, {:.1} s",
             self.writers,
             self.runs,
             outcomes.acknowledged.len(),
             outcomes.killed_writers,
             outcomes.killed_compactors,
+            outcomes.commits,
             began.elapsed().as_secs_f64()
         );
     }
@@ -277,7 +302,7 @@ fn nothing_is_lost_doubled_or_torn_in_a_folder() {
     let (writers, runs) = Race::size();
     let path = folder.path().to_str().unwrap().to_owned();
     let race = Race { writers, runs, place: path, variables: Vec::new() };
-    let outcomes = race.run();
+    let outcomes = race.run(&place);
     race.check(&place, &outcomes);
     race.report("folder", &outcomes, began);
 }
@@ -297,7 +322,7 @@ fn nothing_is_lost_doubled_or_torn_over_http_with_faults() {
     let (writers, runs) = Race::size();
     let variables = server.variables();
     let race = Race { writers, runs, place: "s3://bucket".to_owned(), variables };
-    let outcomes = race.run();
+    let outcomes = race.run(&place);
     race.check(&place, &outcomes);
     race.report("http", &outcomes, began);
     let faults = server.counts().faults.load(Ordering::SeqCst);
