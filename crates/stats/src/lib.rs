@@ -13,11 +13,12 @@
 //!
 //! About values in general: [`mod@quantile`], [`mod@mean`], [`robust`], [`mod@bootstrap`],
 //! [`bounds`] for counted shares, [`series`] for values in time. About curves: [`scaling`] over
-//! threads, [`mod@crossover`] along an axis.
+//! threads, [`mod@crossover`] along an axis. About histories: [`change`].
 #![forbid(unsafe_code)]
 
 pub mod bootstrap;
 pub mod bounds;
+pub mod change;
 pub mod crossover;
 pub mod equivalence;
 pub mod mean;
