@@ -23,7 +23,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("measure", &["schema", "stats", "machine", "gate", "arena"]),
     ("store", &["schema"]),
     // A workspace of its own, which nothing here depends on; `cli` starts its program.
-    ("history", &["schema", "stats", "store"]),
+    ("history", &["schema", "stats", "store", "report"]),
     ("analyze", &["schema", "stats"]),
     (
         "engine",

@@ -19,10 +19,12 @@
 //! consumed. So a reader finds each row in the inbox or in a segment, and never in both.
 #![forbid(unsafe_code)]
 
+pub mod alerts;
 mod append;
 mod cbor;
 pub mod cells;
 pub mod compact;
+pub mod detect;
 mod durable;
 mod error;
 mod event;
@@ -38,6 +40,7 @@ pub mod read;
 mod rows;
 mod run;
 mod segment;
+pub mod site;
 mod stored;
 mod tables;
 

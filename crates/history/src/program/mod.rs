@@ -1,7 +1,9 @@
 //! The commands of `proofmark-history`.
 
+mod alerts;
 mod commit;
 mod output;
+mod site;
 
 use clap::{Args, Parser, Subcommand};
 use output::{Format, print, rendered, say};
@@ -55,6 +57,10 @@ enum Command {
     List(List),
     /// Show the points of a series
     Show(Show),
+    #[command(flatten)]
+    Alerts(alerts::Command),
+    /// Write pages about the history as files, for a browser
+    Site(site::Site),
 }
 
 /// How results are written.
@@ -169,6 +175,8 @@ impl Arguments {
             Command::Fsck(command) => command.run().await,
             Command::List(command) => command.run().await,
             Command::Show(command) => command.run().await,
+            Command::Alerts(command) => command.run().await,
+            Command::Site(command) => command.run().await,
         };
         result.unwrap_or_else(|error| {
             say(&format!("error: {error}"));

@@ -16,6 +16,11 @@ const SCRIPT: &str = include_str!("../../assets/report.js");
 /// Columns from which a table is printed on a page of its own, across.
 const MANY: usize = 12;
 
+/// The style of a page and its plots, for other pages that look like it.
+pub fn page_style() -> String {
+    format!("{}{PAGE_STYLE}", svg::STYLE)
+}
+
 /// The page while it is written.
 #[derive(Default)]
 struct Page<'a> {
@@ -30,7 +35,7 @@ fn render(document: &Document, _style: &Style) -> String {
     let mut page = Page::default();
     document.sections.iter().for_each(|section| page.push(section));
     page.close();
-    let style = format!("{}{PAGE_STYLE}", svg::STYLE);
+    let style = page_style();
     let title = markup(&document.title);
     let mut out = format!(
         "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">\n\

@@ -9,6 +9,7 @@ mod renderer;
 mod svg;
 mod term;
 
+pub use html::page_style;
 pub use renderer::{Renderer, Style};
 
 /// Every renderer; the first is the default.

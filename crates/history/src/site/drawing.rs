@@ -1,0 +1,243 @@
+//! Pictures of a series, as SVG within a page: classes only, so that a page needs no inline style.
+
+use crate::Metric;
+use proofmark_stats::change::Change;
+use std::fmt::Write as _;
+
+/// A point as it is drawn.
+#[derive(Clone, Debug)]
+pub(super) struct Drawn {
+    pub(super) value: f64,
+    pub(super) low: Option<f64>,
+    pub(super) high: Option<f64>,
+    /// The commit or the run, in short.
+    pub(super) name: String,
+    /// Which of the series' environments it has, from 0.
+    pub(super) environment: usize,
+    /// Whether the code differs from that of the point before.
+    pub(super) is_new_code: bool,
+}
+
+/// Text within markup.
+pub(super) fn escaped(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for c in text.chars() {
+        match c {
+            '&' => out.push_str("&amp;"),
+            '<' => out.push_str("&lt;"),
+            '>' => out.push_str("&gt;"),
+            '"' => out.push_str("&quot;"),
+            '\'' => out.push_str("&#39;"),
+            c if c.is_control() => out.push(' '),
+            c => out.push(c),
+        }
+    }
+    out
+}
+
+/// A number with its unit, in four digits.
+pub(super) fn number(metric: Metric, value: f64) -> String {
+    match metric {
+        Metric::Time => match value {
+            v if v >= 1e9 => format!("{:.3} s", v / 1e9),
+            v if v >= 1e6 => format!("{:.3} ms", v / 1e6),
+            v if v >= 1e3 => format!("{:.3} µs", v / 1e3),
+            v => format!("{v:.2} ns"),
+        },
+        Metric::PeakBytes => match value {
+            v if v >= 1_048_576.0 => format!("{:.2} MiB", v / 1_048_576.0),
+            v => format!("{v:.0} B"),
+        },
+        Metric::Error => format!("{value:.3} u·scale"),
+        Metric::Allocations => format!("{value:.0}"),
+    }
+}
+
+/// The range of the values, widened so that no point lies on the frame.
+fn range(values: impl Iterator<Item = f64>) -> (f64, f64) {
+    let (mut low, mut high) = (f64::INFINITY, f64::NEG_INFINITY);
+    for value in values {
+        low = low.min(value);
+        high = high.max(value);
+    }
+    if !(low.is_finite() && high.is_finite()) {
+        return (0.0, 1.0);
+    }
+    let margin = ((high - low) * 0.08).max(high.abs() * 0.002).max(1e-12);
+    (low - margin, high + margin)
+}
+
+/// A line of a table's row: the shape of the series, and where it changed.
+pub(super) fn sparkline(values: &[f64], changes: &[usize]) -> String {
+    let (low, high) = range(values.iter().copied());
+    let last = values.len().saturating_sub(1).max(1) as f64;
+    let x = |i: usize| 1.0 + 118.0 * i as f64 / last;
+    let y = |value: f64| 22.0 - 20.0 * (value - low) / (high - low);
+    let mut out = String::from(
+        "<svg class=\"plot spark\" viewBox=\"0 0 120 24\" width=\"120\" height=\"24\" role=\"img\" \
+         aria-label=\"shape of the series\">",
+    );
+    for &place in changes {
+        let x = x(place);
+        let _ = write!(out, "<path class=\"mark\" d=\"M{x:.1} 0V24\"/>");
+    }
+    let mut path = String::new();
+    for (i, &value) in values.iter().enumerate() {
+        let step = if i == 0 { 'M' } else { 'L' };
+        let _ = write!(path, "{step}{:.1} {:.1}", x(i), y(value));
+    }
+    let _ = write!(out, "<path class=\"line s0\" d=\"{path}\"/></svg>");
+    out
+}
+
+/// The points `from..to` of a series with intervals, its environments and its changes. `width` is
+/// that of the page in pixels, so that text keeps its size on a phone.
+pub(super) fn series(
+    metric: Metric,
+    points: &[Drawn],
+    changes: &[Change],
+    (from, to): (usize, usize),
+    width: f64,
+    class: &str,
+) -> String {
+    let height = if width < 500.0 { 260.0 } else { 320.0 };
+    let (left, right, top, bottom) = (64.0, 8.0, 8.0, 56.0);
+    let shown = &points[from..to];
+    let bounds = |point: &Drawn| {
+        [point.value, point.low.unwrap_or(point.value), point.high.unwrap_or(point.value)]
+    };
+    let (low, high) = range(shown.iter().flat_map(bounds));
+    let last = (to - from).saturating_sub(1).max(1) as f64;
+    let x = |i: f64| left + (width - left - right) * (i - from as f64 + 0.5) / (last + 1.0);
+    let y = |value: f64| top + (height - top - bottom) * (1.0 - (value - low) / (high - low));
+    let floor = height - bottom;
+    let mut out = format!(
+        "<svg class=\"plot {class}\" viewBox=\"0 0 {width:.0} {height:.0}\" role=\"img\" \
+         aria-label=\"points {} to {} of {}\">",
+        from + 1,
+        to,
+        points.len()
+    );
+    for step in 0..=4 {
+        let value = low + (high - low) * f64::from(step) / 4.0;
+        let line = y(value);
+        let _ = write!(
+            out,
+            "<path class=\"grid\" d=\"M{left} {line:.1}H{:.1}\"/><text class=\"end small\" x=\"{:.1}\" \
+             y=\"{:.1}\">{}</text>",
+            width - right,
+            left - 6.0,
+            line + 4.0,
+            escaped(&number(metric, value))
+        );
+    }
+    for change in changes.iter().filter(|change| from < change.place && change.place < to) {
+        let (first, end) = (change.places.0.max(from) as f64, change.places.1.min(to) as f64);
+        let worse = if change.shift.estimate > 0.0 { "up" } else { "down" };
+        let _ = write!(
+            out,
+            "<rect class=\"where {worse}\" x=\"{:.1}\" y=\"{top}\" width=\"{:.1}\" height=\"{:.1}\"/>\
+             <path class=\"mark {worse}\" d=\"M{:.1} {top}V{floor:.1}\"/>",
+            x(first - 0.75),
+            (x(end) - x(first) + 0.5 * (x(1.0) - x(0.0))).max(2.0),
+            floor - top,
+            x(change.place as f64 - 0.5),
+        );
+        let _ = write!(
+            out,
+            "<text class=\"small halo\" x=\"{:.1}\" y=\"{:.1}\">{:+.2} %</text>",
+            (x(change.place as f64) + 3.0).min(width - 52.0),
+            top + 12.0,
+            100.0 * change.shift.estimate.exp_m1()
+        );
+    }
+    for (i, point) in shown.iter().enumerate() {
+        let (place, middle) = (x((from + i) as f64), y(point.value));
+        if let (Some(low), Some(high)) = (point.low, point.high) {
+            let _ = write!(
+                out,
+                "<path class=\"span\" d=\"M{place:.1} {:.1}V{:.1}\"/>",
+                y(low),
+                y(high)
+            );
+        }
+        let _ = write!(
+            out,
+            "<circle class=\"s0\" cx=\"{place:.1}\" cy=\"{middle:.1}\" r=\"{}\"><title>{}: {}</title></circle>",
+            if shown.len() > 150 { 1.8 } else { 3.0 },
+            escaped(&point.name),
+            escaped(&number(metric, point.value))
+        );
+        let cell = x(1.0) - x(0.0);
+        let _ = write!(
+            out,
+            "<rect class=\"s{}\" x=\"{:.2}\" y=\"{:.1}\" width=\"{:.2}\" height=\"7\"><title>{}</title></rect>",
+            point.environment % 8,
+            place - cell / 2.0,
+            floor + 6.0,
+            cell,
+            escaped(&point.name)
+        );
+        if point.is_new_code {
+            let _ = write!(
+                out,
+                "<path class=\"code\" d=\"M{:.1} {:.1}v8\"/>",
+                place - cell / 2.0,
+                floor + 16.0
+            );
+        }
+    }
+    let names = if width < 500.0 { 2 } else { 5 };
+    for step in 0..=names {
+        let i = (to - from - 1) * step / names;
+        let anchor = if step == 0 {
+            ""
+        } else if step == names {
+            " end"
+        } else {
+            " mid"
+        };
+        let _ = write!(
+            out,
+            "<text class=\"small soft{anchor}\" x=\"{:.1}\" y=\"{:.1}\">{}</text>",
+            x((from + i) as f64),
+            floor + 40.0,
+            escaped(&shown[i].name)
+        );
+    }
+    out.push_str("</svg>");
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn text_cannot_become_markup() {
+        let text = "<script>\"a\" & 'b'</script>\u{1b}[2J";
+        assert_eq!(
+            escaped(text),
+            "&lt;script&gt;&quot;a&quot; &amp; &#39;b&#39;&lt;/script&gt; [2J"
+        );
+    }
+
+    #[test]
+    fn every_point_is_drawn_within_the_frame() {
+        let point = |i: usize| Drawn {
+            value: 100.0 + i as f64,
+            low: Some(99.0 + i as f64),
+            high: None,
+            name: format!("<{i}>"),
+            environment: i % 3,
+            is_new_code: i == 4,
+        };
+        let points: Vec<Drawn> = (0..20).map(point).collect();
+        let svg = series(Metric::Time, &points, &[], (5, 20), 380.0, "wide");
+        assert_eq!(svg.matches("<circle").count(), 15);
+        assert!(!svg.contains("NaN") && !svg.contains("inf") && !svg.contains("><5>"));
+        let one = series(Metric::Time, &points[..1], &[], (0, 1), 960.0, "wide");
+        assert!(!one.contains("NaN"), "{one}");
+        assert!(!sparkline(&[1.0], &[]).contains("NaN"));
+    }
+}

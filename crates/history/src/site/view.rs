@@ -1,0 +1,134 @@
+//! What pages show, read from a snapshot once and kept until the history changes.
+
+use super::drawing::Drawn;
+use crate::alerts::{Alert, alerts_of};
+use crate::detect::{judged_points, judged_values};
+use crate::{HistoryError, Place, Point, Run, Series, SeriesId, Snapshot};
+use proofmark_stats::change::{Change, Detector, Settings};
+use std::collections::{BTreeMap, HashMap};
+
+/// A snapshot with what every page needs of it.
+pub(super) struct View {
+    pub(super) snapshot: Snapshot,
+    /// In order of their keys.
+    pub(super) series: Vec<Series>,
+    places: HashMap<SeriesId, usize>,
+    pub(super) runs: HashMap<String, Run>,
+    pub(super) alerts: Vec<Alert>,
+    /// The machines, by their class.
+    pub(super) machines: BTreeMap<String, Machine>,
+    detector: Option<Detector>,
+}
+
+/// A class of environments.
+#[derive(Default)]
+pub(super) struct Machine {
+    pub(super) cpu: String,
+    pub(super) cpus: u32,
+    pub(super) memory_bytes: u64,
+    pub(super) runs: usize,
+    pub(super) series: usize,
+    /// Start of the latest run, in microseconds since 1970.
+    pub(super) latest: i64,
+}
+
+/// A series with its points.
+pub(super) struct Shown {
+    pub(super) points: Vec<Drawn>,
+    pub(super) kept: Vec<Point>,
+    pub(super) changes: Vec<Change>,
+    /// Names of the environments, in the order of their numbers.
+    pub(super) environments: Vec<String>,
+    /// Whether the changes are those of the ratio to the control.
+    pub(super) by_control: bool,
+}
+
+impl View {
+    pub(super) async fn load(place: &Place) -> Result<View, HistoryError> {
+        let snapshot = Snapshot::load(place).await?;
+        let mut series = snapshot.series().await?;
+        series.sort_by(|a, b| a.key.cmp(&b.key));
+        let runs: HashMap<String, Run> =
+            snapshot.runs().await?.into_iter().map(|run| (run.id.clone(), run)).collect();
+        let mut machines: BTreeMap<String, Machine> = BTreeMap::new();
+        for run in runs.values() {
+            let on = &run.environment;
+            let machine = machines.entry(on.class.clone()).or_default();
+            machine.cpu.clone_from(&on.cpu);
+            (machine.cpus, machine.memory_bytes) = (on.cpus, on.memory_bytes);
+            machine.runs += 1;
+            machine.latest = machine.latest.max(run.started);
+        }
+        for series in &series {
+            machines.entry(series.key.environment.clone()).or_default().series += 1;
+        }
+        let places = series.iter().enumerate().map(|(i, series)| (series.id, i)).collect();
+        let alerts = alerts_of(&snapshot.events().await?);
+        let detector = Detector::new(Settings::default());
+        Ok(View { snapshot, series, places, runs, alerts, machines, detector })
+    }
+
+    pub(super) fn find(&self, id: SeriesId) -> Option<&Series> {
+        Some(&self.series[*self.places.get(&id)?])
+    }
+
+    /// The same measurement on other machines.
+    pub(super) fn siblings(&self, of: &Series) -> Vec<&Series> {
+        let same = |other: &&Series| {
+            let mut key = other.key.clone();
+            key.environment.clone_from(&of.key.environment);
+            other.id != of.id && key == of.key
+        };
+        self.series.iter().filter(same).collect()
+    }
+
+    /// Alerts that name a series.
+    pub(super) fn alerts_on(&self, id: SeriesId) -> impl Iterator<Item = &Alert> {
+        self.alerts.iter().filter(move |alert| alert.series.contains(&id))
+    }
+
+    pub(super) async fn shown(&self, series: &Series) -> Result<Shown, HistoryError> {
+        let all = self.snapshot.points(series.id).await?;
+        let kept: Vec<Point> = judged_points(&all).into_iter().cloned().collect();
+        let borrowed: Vec<&Point> = kept.iter().collect();
+        let values = judged_values(series.key.metric, &borrowed);
+        let judgement = self.detector.as_ref().and_then(|detector| detector.judge(&values));
+        let changes = judgement.map(|judgement| judgement.changes).unwrap_or_default();
+        let by_control = kept.first().is_some_and(|point| {
+            point.control.is_some_and(|ratio| values.first() == Some(&f64::from(ratio)))
+        });
+        let mut environments: Vec<String> = Vec::new();
+        let mut code: Option<&str> = None;
+        let points = kept
+            .iter()
+            .map(|point| {
+                let run = self.runs.get(&point.run);
+                let environment =
+                    run.map_or_else(String::new, |run| run.environment.kernel.clone());
+                let number = environments.iter().position(|name| *name == environment);
+                let number = number.unwrap_or_else(|| {
+                    environments.push(environment);
+                    environments.len() - 1
+                });
+                let is_new_code = code.is_some() && code != point.code.as_deref();
+                code = point.code.as_deref();
+                Drawn {
+                    value: point.value.unwrap_or_default(),
+                    low: point.low.map(f64::from),
+                    high: point.high.map(f64::from),
+                    name: self.name_of(&point.run),
+                    environment: number,
+                    is_new_code,
+                }
+            })
+            .collect();
+        Ok(Shown { points, kept, changes, environments, by_control })
+    }
+
+    /// The commit of a run in short, or the run itself.
+    pub(super) fn name_of(&self, run: &str) -> String {
+        let commit = self.runs.get(run).and_then(|run| run.commit.as_deref());
+        let name = commit.unwrap_or(run);
+        name.chars().take(10).collect()
+    }
+}
