@@ -203,10 +203,10 @@ pub(super) async fn series(view: &View, series: &Series) -> Result<String, Histo
     }
     body += &table_of_points(series, &shown);
     let subtitle = format!(
-        "{} · {} · {} threads · {} · {} · {}",
+        "{} · {} · {} · {} · {} · {}",
         escaped(&key.contender),
         key.metric.name(),
-        key.threads,
+        if key.threads == 1 { "1 thread".to_owned() } else { format!("{} threads", key.threads) },
         escaped(&key.memory),
         escaped(&key.isolation),
         escaped(&machine_name(view, &key.environment)),

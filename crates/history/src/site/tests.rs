@@ -31,6 +31,10 @@ async fn every_series_and_alert_has_a_page_and_no_link_is_dead() {
     }
     let read = |name: &str| std::fs::read_to_string(out.path().join(name)).unwrap();
     assert_eq!(read("index.html").matches("class=\"plot spark\"").count(), 50);
+    let moved_first = read("index.html");
+    let rows: Vec<&str> = moved_first.split("<tr>").skip(2).collect();
+    assert!(rows[..10].iter().all(|row| row.contains(&alert)), "open alerts come first");
+    assert!(rows[10..].iter().all(|row| !row.contains(&alert)));
     let page = read(&format!("{alert}.html"));
     assert_eq!(page.matches("series-").count(), 10, "all members are shown");
     let moved = crate::detect::tests::key(0, contender).id().unwrap();

@@ -3,21 +3,28 @@
 use super::drawing::Drawn;
 use crate::alerts::{Alert, alerts_of};
 use crate::detect::{judged_points, judged_values};
-use crate::{HistoryError, Place, Point, Run, Series, SeriesId, Snapshot};
+use crate::{HistoryError, Place, Point, Run, Series, SeriesId, SeriesKey, Snapshot};
 use proofmark_stats::change::{Change, Detector, Settings};
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 /// A snapshot with what every page needs of it.
 pub(super) struct View {
     pub(super) snapshot: Snapshot,
-    /// In order of their keys.
+    /// Those with an open alert first, then in order of their keys.
     pub(super) series: Vec<Series>,
     places: HashMap<SeriesId, usize>,
+    /// Places of the same measurement on all machines.
+    same: HashMap<SeriesKey, Vec<usize>>,
     pub(super) runs: HashMap<String, Run>,
     pub(super) alerts: Vec<Alert>,
     /// The machines, by their class.
     pub(super) machines: BTreeMap<String, Machine>,
     detector: Option<Detector>,
+}
+
+/// The key of a measurement on any machine.
+fn anywhere(key: &SeriesKey) -> SeriesKey {
+    SeriesKey { environment: String::new(), ..key.clone() }
 }
 
 /// A class of environments.
@@ -62,10 +69,17 @@ impl View {
         for series in &series {
             machines.entry(series.key.environment.clone()).or_default().series += 1;
         }
-        let places = series.iter().enumerate().map(|(i, series)| (series.id, i)).collect();
         let alerts = alerts_of(&snapshot.events().await?);
+        let moved: BTreeSet<SeriesId> =
+            alerts.iter().filter(|alert| alert.is_open()).flat_map(|a| a.series.clone()).collect();
+        series.sort_by_key(|series| !moved.contains(&series.id));
+        let places = series.iter().enumerate().map(|(i, series)| (series.id, i)).collect();
+        let mut same: HashMap<SeriesKey, Vec<usize>> = HashMap::new();
+        for (place, series) in series.iter().enumerate() {
+            same.entry(anywhere(&series.key)).or_default().push(place);
+        }
         let detector = Detector::new(Settings::default());
-        Ok(View { snapshot, series, places, runs, alerts, machines, detector })
+        Ok(View { snapshot, series, places, same, runs, alerts, machines, detector })
     }
 
     pub(super) fn find(&self, id: SeriesId) -> Option<&Series> {
@@ -74,12 +88,8 @@ impl View {
 
     /// The same measurement on other machines.
     pub(super) fn siblings(&self, of: &Series) -> Vec<&Series> {
-        let same = |other: &&Series| {
-            let mut key = other.key.clone();
-            key.environment.clone_from(&of.key.environment);
-            other.id != of.id && key == of.key
-        };
-        self.series.iter().filter(same).collect()
+        let same = self.same.get(&anywhere(&of.key)).into_iter().flatten();
+        same.map(|&place| &self.series[place]).filter(|other| other.id != of.id).collect()
     }
 
     /// Alerts that name a series.
