@@ -342,13 +342,12 @@ pub(super) fn alert(view: &View, alert: &Alert) -> String {
         );
     }
     body += "</ol></section>\n";
-    let commands = format!(
-        "proofmark history confirm {0} --from PLACE\nproofmark history accept {0} --from PLACE \
-         --because '…'\nproofmark history dismiss {0} --from PLACE --because '…'",
-        alert.id
-    );
-    let _ =
-        write!(body, "<section><h2>Answer it</h2>\n<pre>{}</pre></section>\n", escaped(&commands));
+    body += "<section><h2>Answer it</h2>\n<pre>";
+    for command in ["confirm {}", "accept {} --because '…'", "dismiss {} --because '…'"] {
+        let command = command.replace("{}", &format!("{} --from PLACE", alert.id));
+        let _ = writeln!(body, "proofmark history {}", escaped(&command));
+    }
+    body += "</pre></section>\n";
     page(view, &escaped(&alert.id), alert.state.name(), &body)
 }
 
