@@ -21,6 +21,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("peers", &["schema", "contract", "tensor"]),
     ("own", &["schema", "contract", "tensor", "peers"]),
     ("measure", &["schema", "stats", "machine", "gate", "arena"]),
+    ("programs", &["schema", "stats"]),
     ("store", &["schema"]),
     // A workspace of its own, which nothing here depends on; `cli` starts its program.
     ("history", &["schema", "stats", "store", "report"]),
@@ -29,7 +30,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
         "engine",
         &[
             "schema", "stats", "simd", "tensor", "machine", "contract", "ops", "gate", "arena",
-            "worker", "peers", "own", "measure", "store", "analyze",
+            "worker", "peers", "own", "measure", "programs", "store", "analyze",
         ],
     ),
     ("report", &["schema", "analyze"]),

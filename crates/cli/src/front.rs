@@ -12,7 +12,10 @@ use std::path::PathBuf;
 const GROUPS: &[(&str, &[&str])] = &[
     (
         "Prove and measure",
-        &["prove", "bench", "compare", "check", "judge", "scale", "tune", "choose", "repro"],
+        &[
+            "prove", "bench", "compare", "check", "bisect", "judge", "scale", "tune", "choose",
+            "repro",
+        ],
     ),
     (
         "Read, keep and exchange results",

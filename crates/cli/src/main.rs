@@ -53,6 +53,8 @@ enum Command {
     Baseline(cmd::baseline::Baseline),
     /// Measure proven contenders side by side
     Bench(Box<cmd::bench::Bench>),
+    /// Find the first revision that is slower
+    Bisect(Box<cmd::bisect::Bisect>),
     /// Hold a change against the rules in proofmark.toml
     Check(Box<cmd::check::Check>),
     /// Find the fastest kernel of each case, or the fastest blocks of products
@@ -139,6 +141,7 @@ fn main() -> ExitCode {
         Command::Asm(command) => command.run(),
         Command::Baseline(command) => command.run(),
         Command::Bench(command) => command.run(),
+        Command::Bisect(command) => command.run(),
         Command::Check(command) => command.run(),
         Command::Choose(command) => command.run(),
         Command::Compare(command) => command.run(),

@@ -27,8 +27,9 @@ pub use event::{Event, Listener};
 pub use git::Tree;
 pub use ops::{add_own_kernels, add_own_op, add_submission, find_op, ops};
 pub use plan::{
-    Arm, PROJECT_FILE, Project, Request, Roster, Ruled, RulesRequest, SIZES, Shard, Source, Suite,
-    at_this_pace, cases, check_contender, check_specimen, isa_cap, plan, read_rules,
+    Arm, CommandPair, PROJECT_FILE, Project, ProjectPrograms, Request, Roster, Ruled, RulesRequest,
+    SIZES, Shard, Source, Suite, at_this_pace, cases, check_contender, check_specimen, isa_cap,
+    plan, read_rules,
 };
 pub use profile::{Inspected, ProfileRequest, Profiled, SampledBy, Sampling, inspect, profile};
 pub use proofmark_own::nearest;
@@ -42,10 +43,15 @@ pub use render::{
 pub use submission_error::SubmissionError;
 pub use sweep::Sweep;
 pub use verbs::bench::Bench;
+pub use verbs::bisect::{BisectRequest, Bisected, Tried, bisect};
 pub use verbs::check::{CheckRequest, check};
-pub use verbs::compare::{CompareRequest, Compared, compare};
+pub use verbs::compare::{
+    CompareRequest, Compared, ProgramSides, ProgramsCompared, ProgramsRequest, Tolerance, compare,
+    compare_programs,
+};
 pub use verbs::costs::{Cost, CostUnit, TARGETS, Target, costs, read_targets};
 pub use verbs::coverage::{Covered, Known, coverage};
+pub use verbs::found::{FoundBenches, find_benches};
 pub use verbs::import::{IMPORTERS, Imported, ImportedRow, Importer, import, imported};
 pub use verbs::judge::{JUDGED_OPS, JudgeRequest, JudgeVerdict, judge_verdict, selftest_judge};
 pub use verbs::merge::{Merged, merge};
@@ -80,6 +86,8 @@ pub use proofmark_ops::tuning::{Blocks, Settings};
 pub use proofmark_own as own;
 pub use proofmark_peers as peers;
 pub use proofmark_peers::PeerShelf;
+pub use proofmark_programs as programs;
+pub use proofmark_stats::{REPORT_MARGIN, SAME_MARGIN};
 pub use proofmark_store::{Run, Shelf, Store};
 
 /// The names of the other gates that a self-test compares with, in the order of its counts.

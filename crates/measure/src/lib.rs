@@ -33,6 +33,7 @@ pub use bare::against_bare_loop;
 pub use clock::{Clock, MonotonicClock};
 pub use counting::counting;
 pub use fault::{FaultKind, RaceFault};
+pub use quiet::await_quiet;
 pub use race::race;
 pub use ruler::{conditions, ruler_stability};
 pub use rules::RaceRules;

@@ -20,7 +20,7 @@ static IN_VAIN: AtomicU32 = AtomicU32::new(0);
 
 /// Waits until this machine is quiet, at most so long; nothing if no time is given. A machine that
 /// did not become quiet before is waited for less.
-pub(crate) fn await_quiet(most_ns: u64) -> Option<Quiet> {
+pub fn await_quiet(most_ns: u64) -> Option<Quiet> {
     wait(most_ns, &IN_VAIN, &mut proofmark_machine::activity)
 }
 

@@ -21,6 +21,7 @@ pub mod outcome;
 pub mod plan;
 pub mod precision;
 pub mod probe;
+pub mod program;
 pub mod proof;
 pub mod quantity;
 pub mod race;

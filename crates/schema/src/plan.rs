@@ -61,6 +61,8 @@ pub enum RunKind {
     Scale,
     /// Races that find crossings of two contenders, or the fastest kernel and blocks.
     Tune,
+    /// Programs that are raced as they are: commands, and benchmarks of other harnesses.
+    Programs,
 }
 
 impl RunKind {
@@ -77,6 +79,7 @@ impl RunKind {
             RunKind::Compare => "compare",
             RunKind::Scale => "scale",
             RunKind::Tune => "tune",
+            RunKind::Programs => "programs",
         }
     }
 }
@@ -134,8 +137,14 @@ mod tests {
 
     #[test]
     fn a_plan_of_an_older_run_is_read_and_written_alike() {
-        let kinds =
-            [RunKind::Quick, RunKind::Standard, RunKind::Compare, RunKind::Scale, RunKind::Tune];
+        let kinds = [
+            RunKind::Quick,
+            RunKind::Standard,
+            RunKind::Compare,
+            RunKind::Scale,
+            RunKind::Tune,
+            RunKind::Programs,
+        ];
         for kind in kinds {
             let old = OLD.replace("KIND", kind.name());
             let plan: Plan = serde_json::from_str(&old).unwrap();

@@ -54,5 +54,5 @@ pub use robust::{floor_ratio, hodges_lehmann, shift_function, trimmed_mean};
 pub use scaling::{Amdahl, Speedup, Universal, fit_amdahl, fit_universal};
 pub use sequential::{LOOKS_LONG, LOOKS_SHORT, Looks, Spending};
 pub use series::{autocorrelation, effective_sample_size, ljung_box_p_value, theil_sen};
-pub use stopping::{ALPHA, Look, Reason, Stop, Stopping};
+pub use stopping::{ALPHA, Conclusion, Look, Reason, Stop, Stopping};
 pub use verdict::{Decision, REPORT_MARGIN, SAME_MARGIN, decide};

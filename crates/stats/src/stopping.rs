@@ -1,11 +1,15 @@
 //! When a race may stop, and with which word.
 
-use crate::ratio::{RatioInterval, ratio_interval_at_level, ratio_p_value};
+use crate::power::minimum_detectable_effect;
+use crate::ratio::{RatioInterval, ratio_interval, ratio_interval_at_level, ratio_p_value};
 use crate::sequential::Looks;
 use crate::verdict::{Decision, REPORT_MARGIN, SAME_MARGIN, decide};
 
 /// Error rate of a whole race: one wrong word in a hundred at most.
 pub const ALPHA: f64 = 0.01;
+
+/// Power that the detectable effect is stated for.
+const POWER: f64 = 0.9;
 
 /// No p-value of a race is said to be less.
 const LEAST_P: f64 = 1e-11;
@@ -61,6 +65,25 @@ pub enum Reason {
     NearMargin,
     /// The trials carry no interval: unequal lengths, or values that are not finite.
     NoInterval,
+}
+
+/// What the trials of an ended race lead to, whether a look stopped it or its time ran out.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Conclusion {
+    /// The word. A race that no scheduled look stopped decides nothing.
+    pub decision: Decision,
+    /// The ratio with its bounds; unbounded where the trials carry none.
+    pub interval: RatioInterval,
+    /// Confidence of the bounds.
+    pub confidence: f64,
+    /// Trials that gave a ratio.
+    pub trials: u32,
+    /// Why nothing was decided, in words; present exactly with [`Decision::Undecided`].
+    pub undecided_because: Option<&'static str>,
+    /// The share by which the arms would have to differ to be found out nine times in ten.
+    pub detectable: Option<f64>,
+    /// The p-value of the whole race, over all its looks.
+    pub p_value: Option<f64>,
 }
 
 impl Default for Stopping {
@@ -132,6 +155,52 @@ impl Stopping {
             if shown(middle.exp()) { high = middle } else { low = middle }
         }
         Some(high.exp())
+    }
+
+    /// What an ended race leads to: the same for the same trials, whenever it is asked.
+    pub fn conclude(&self, effects: &[f64], within: &[f64]) -> Conclusion {
+        let stop = match self.replay(effects, within) {
+            Look::Stop(stop) => Some(stop),
+            Look::Continue => None,
+        };
+        // A race cut off by its budget has an interval at the confidence of the whole race, but
+        // decides nothing: it was not a scheduled look.
+        let (decision, interval, confidence) = match stop {
+            Some(Stop { decision, interval: Some(interval), confidence, .. }) => {
+                (decision, interval, confidence)
+            }
+            _ => {
+                let confidence = 1.0 - self.alpha;
+                let none = RatioInterval {
+                    ratio: 1.0,
+                    low: 0.0,
+                    high: f64::MAX,
+                    between: f64::MAX,
+                    within: f64::MAX,
+                };
+                let interval = ratio_interval(effects, within, confidence);
+                (Decision::Undecided, interval.unwrap_or(none), confidence)
+            }
+        };
+        let undecided_because =
+            (decision == Decision::Undecided).then(|| match stop.and_then(|stop| stop.reason) {
+                Some(Reason::Wide) => "the noise is too large for the trials allowed",
+                Some(Reason::NearMargin) => "the ratio lies too near a margin",
+                Some(Reason::NoInterval) => "too few trials gave a ratio",
+                None => "the time allowed ran out",
+            });
+        let trials = effects.len() as u32;
+        let spread = interval.between * f64::from(trials).sqrt();
+        let detectable = minimum_detectable_effect(trials, spread, self.alpha, POWER);
+        Conclusion {
+            decision,
+            interval,
+            confidence,
+            trials,
+            undecided_because,
+            detectable: detectable.map(f64::exp_m1).filter(|share| share.is_finite()),
+            p_value: self.p_value(effects, within),
+        }
     }
 
     fn decide(&self, interval: &RatioInterval) -> Decision {

@@ -4,6 +4,7 @@ use crate::entry::{ItemEntry, Session, Start, kind};
 use crate::frame::{self, Link};
 use crate::{StoreError, durable};
 use proofmark_schema::FORMAT_VERSION;
+use proofmark_schema::program::ProgramEntry;
 use serde::de::DeserializeOwned;
 use std::collections::BTreeSet;
 use std::fs::File;
@@ -20,6 +21,7 @@ pub(crate) struct Contents {
     pub(crate) sessions: Vec<Session>,
     pub(crate) items: Vec<ItemEntry>,
     pub(crate) notes: Vec<String>,
+    pub(crate) programs: Vec<ProgramEntry>,
     /// Length of the part that holds.
     pub(crate) end: u64,
     /// Length of the part that does not.
@@ -57,6 +59,7 @@ impl Contents {
                 }
                 (1.., kind::RESUMED) => contents.sessions.push(parse(payload, path, offset)?),
                 (1.., kind::NOTE) => contents.notes.push(parse(payload, path, offset)?),
+                (1.., kind::PROGRAM) => contents.programs.push(parse(payload, path, offset)?),
                 (1.., kind::ITEM) => {
                     let entry: ItemEntry = parse(payload, path, offset)?;
                     if !known.insert(entry.item) {

@@ -50,4 +50,5 @@ pub(crate) mod kind {
     pub(crate) const RESUMED: u8 = 2;
     pub(crate) const ITEM: u8 = 3;
     pub(crate) const NOTE: u8 = 4;
+    pub(crate) const PROGRAM: u8 = 5;
 }

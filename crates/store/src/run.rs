@@ -7,6 +7,7 @@ use crate::seal::{self, Seal};
 use crate::{StoreError, check_run_id};
 use proofmark_schema::machine::MachineFacts;
 use proofmark_schema::plan::Plan;
+use proofmark_schema::program::ProgramEntry;
 use proofmark_schema::record::Record;
 use rustix::fs::OFlags;
 use serde::de::DeserializeOwned;
@@ -38,6 +39,8 @@ pub struct Run {
     pub sessions: Vec<Session>,
     /// What was noted beside the items.
     pub notes: Vec<String>,
+    /// Races and comparisons of programs, in the order in which they ended.
+    pub programs: Vec<ProgramEntry>,
     /// Bytes at the journal's end that hold no whole entry: a write that was not finished, or
     /// has not finished yet.
     pub torn_bytes: u64,
@@ -154,9 +157,9 @@ impl RunPath {
         if let Some(seal) = &seal {
             seal.check_counts(self, &contents)?;
         }
-        let Contents { items, sessions, notes, torn_bytes, .. } = contents;
+        let Contents { items, sessions, notes, programs, torn_bytes, .. } = contents;
         let (id, sealed) = (self.id.clone(), seal.is_some());
-        Ok(Run { id, plan, machine, items, sessions, notes, torn_bytes, sealed })
+        Ok(Run { id, plan, machine, items, sessions, notes, programs, torn_bytes, sealed })
     }
 }
 

@@ -10,6 +10,7 @@ use crate::seal::{self, Seal};
 use crate::{StoreError, frame};
 use proofmark_schema::FORMAT_VERSION;
 use proofmark_schema::plan::Plan;
+use proofmark_schema::program::ProgramEntry;
 use rustix::fs::OFlags;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -149,6 +150,14 @@ impl RunWriter {
             return Err(StoreError::Sealed(self.run.id.clone()));
         }
         self.journal.append(kind::NOTE, &readable(&text.to_owned())?)
+    }
+
+    /// Records a race or a comparison of programs. When this returns, it is on the disk.
+    pub fn append_program(&mut self, entry: &ProgramEntry) -> Result<(), StoreError> {
+        if self.sealed {
+            return Err(StoreError::Sealed(self.run.id.clone()));
+        }
+        self.journal.append(kind::PROGRAM, &readable(entry)?)
     }
 
     /// Closes a complete run: writes its records, its slices and the hashes of all its files.

@@ -13,6 +13,7 @@ const CRATES: &[&str] = &[
     "worker",
     "peers",
     "own",
+    "programs",
     "bench",
     "bench-macros",
 ];

@@ -1,5 +1,6 @@
 //! `proofmark check`: a change held against a project's rules, for people and for CI.
 
+use super::programs;
 use super::quantities::{seconds, settling, share};
 use super::{BuildCache, Isolated, StorePath, arm, cap, drawn_seed, here, kept, shelf};
 use crate::exit;
@@ -8,7 +9,8 @@ use crate::progress::Progress;
 use clap::{Args, ValueEnum};
 use proofmark_engine::policy::Checked;
 use proofmark_engine::{
-    Arm, Built, CheckRequest, Day, Programs, Request, Ruled, RulesRequest, Source, cases, check,
+    Arm, Built, CheckRequest, Day, ProgramSides, Programs, ProgramsRequest, REPORT_MARGIN, Request,
+    Ruled, RulesRequest, SAME_MARGIN, Source, Tolerance, cases, check, compare_programs,
     read_rules, unix_seconds,
 };
 use proofmark_report::reports;
@@ -85,6 +87,9 @@ const ALPHA: f64 = 0.01;
 impl Check {
     pub(crate) fn run(&self) -> Result<u8, Failure> {
         let ruled = self.ruled()?;
+        if !ruled.project.programs.is_empty() {
+            return self.run_programs(&ruled);
+        }
         let request = self.request(&ruled, cap()?)?;
         let progress = Progress::new(self.quiet);
         let store = self.store.open()?;
@@ -113,6 +118,77 @@ impl Check {
         Ok(code)
     }
 
+    /// Programs are raced as they are, and judged by the limit and the accepted changes.
+    fn run_programs(&self, ruled: &Ruled) -> Result<u8, Failure> {
+        let project = &ruled.project;
+        let sides = self.program_sides(ruled)?;
+        let names = match &sides {
+            ProgramSides::Benches(arms) => arms.each_ref().map(Arm::to_string),
+            ProgramSides::Commands(_) => ["the base".to_owned(), "the new side".to_owned()],
+        };
+        let request = ProgramsRequest {
+            sides,
+            names,
+            filter: project.programs.filter.clone(),
+            seconds: self.seconds.or(project.seconds).unwrap_or(programs::SECONDS),
+            quiet_seconds: self.settle,
+            is_pinned: project.threads.iter().all(|&threads| threads == 1),
+            seed: self.seed,
+            alpha: self.alpha.or(project.alpha).unwrap_or(ALPHA),
+            report_margin: REPORT_MARGIN,
+            same_margin: SAME_MARGIN,
+            cap: cap()?,
+            tolerance: Some(Tolerance {
+                slower: project.rules.policy.slower / 100.0,
+                accepts: project.rules.accepts.clone(),
+                today: Day::of_unix(unix_seconds()),
+            }),
+        };
+        let progress = Progress::new(self.quiet);
+        let store = self.store.open()?;
+        let (here, cache) = (here(self.isolated.isolation)?, self.builds.folder());
+        let programs = Programs {
+            store: &store,
+            cache: cache.as_deref(),
+            here: &here,
+            repo: &ruled.repo,
+            listener: &progress,
+            built: Built::default(),
+        };
+        let compared = compare_programs(&programs, &request)?;
+        progress.finish();
+        print_document(self.format, &reports::programs(&compared.comparison, &compared.run))?;
+        let code = programs::finish(&compared, &request, &store, self.quiet)?;
+        let is_tolerated = self.exit_zero_on == Some(Tolerated::Undecided);
+        Ok(if code == exit::UNDECIDED && is_tolerated { exit::PASS } else { code })
+    }
+
+    /// What a file that names programs races. A check is of ops, of benches or of commands: each
+    /// has an error rate and a table of its own.
+    fn program_sides(&self, ruled: &Ruled) -> Result<ProgramSides, Failure> {
+        let project = &ruled.project;
+        let programs = &project.programs;
+        let has_cases =
+            !project.cases.is_empty() || project.suite.is_some() || !project.ops.is_empty();
+        if has_cases || (programs.has_benches && !programs.commands.is_empty()) {
+            return Err(Failure {
+                message: format!(
+                    "{} names more than one of cases, [benches] and [[command]]",
+                    project.path.display()
+                ),
+                hint: Some("write one file for each, and give `--config PATH`".to_owned()),
+                code: exit::USAGE,
+            });
+        }
+        if !programs.has_benches {
+            return Ok(ProgramSides::Commands(programs.commands.clone()));
+        }
+        let base = ruled.base.clone().ok_or_else(|| no_base(ruled))?;
+        let tree = || Arm { source: Source::Revision(".".to_owned()), contender: None };
+        let new = self.new.clone().or_else(|| project.new.clone()).unwrap_or_else(tree);
+        Ok(ProgramSides::Benches([base, new]))
+    }
+
     fn ruled(&self) -> Result<Ruled, Failure> {
         let from = std::env::current_dir()
             .map_err(|error| Failure::environment(format!("cannot tell where this is: {error}")))?;
@@ -128,15 +204,7 @@ impl Check {
 
     fn request(&self, ruled: &Ruled, cap: Isa) -> Result<CheckRequest, Failure> {
         let project = &ruled.project;
-        let base = ruled.base.clone().ok_or_else(|| Failure {
-            message: "nothing says what is compared with".to_owned(),
-            hint: Some(format!(
-                "give `--base rev:origin/main`, or write `baseline = \"rev:origin/main\"` under \
-                 [check] in {}",
-                project.path.display()
-            )),
-            code: exit::USAGE,
-        })?;
+        let base = ruled.base.clone().ok_or_else(|| no_base(ruled))?;
         let usual = || Arm {
             source: match base.source {
                 Source::Revision(_) => Source::Revision(".".to_owned()),
@@ -204,6 +272,19 @@ impl Check {
             Format::Markdown => print(&format!("\n{lead}\n\n```toml\n{entries}```")),
             _ => Ok(()),
         }
+    }
+}
+
+/// Nothing says what is compared with.
+fn no_base(ruled: &Ruled) -> Failure {
+    Failure {
+        message: "nothing says what is compared with".to_owned(),
+        hint: Some(format!(
+            "give `--base rev:origin/main`, or write `baseline = \"rev:origin/main\"` under \
+             [check] in {}",
+            ruled.project.path.display()
+        )),
+        code: exit::USAGE,
     }
 }
 

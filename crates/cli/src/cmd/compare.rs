@@ -1,6 +1,7 @@
 //! `proofmark compare`: which of two arms is faster, decided for each case.
 
 use super::asked::AskedCases;
+use super::programs::{self, ProgramOptions};
 use super::quantities::{seconds, settling, share};
 use super::{
     BuildCache, Isolated, RepoPath, Shown, StorePath, arm, cap, drawn_seed, here, kept, shelf,
@@ -9,7 +10,10 @@ use crate::exit;
 use crate::output::{Failure, print_document, say};
 use crate::progress::Progress;
 use clap::Args;
-use proofmark_engine::{Arm, Built, CompareRequest, Programs, Source, compare};
+use proofmark_engine::{
+    Arm, Built, CompareRequest, ProgramSides, Programs, ProgramsRequest, Source, compare,
+    compare_programs,
+};
 use proofmark_report::reports::{self, ComparedArms};
 use proofmark_schema::{Cache, Case, ContenderId, Isa, Memory, Pages};
 
@@ -52,12 +56,14 @@ pub(crate) struct Compare {
     /// Differences below this many per cent are called the same
     #[arg(long, default_value_t = 1.0, value_parser = percent)]
     margin: f64,
-    /// Seconds after which no further trial of a race starts
-    #[arg(long, default_value_t = 60.0, value_parser = seconds)]
-    seconds: f64,
+    /// Seconds after which no further trial of a race starts; 60, and 30 for programs, by default
+    #[arg(long, visible_alias = "time", value_parser = seconds)]
+    seconds: Option<f64>,
     /// Seed of inputs, layouts and orders; drawn at random and printed unless it is given
     #[arg(long, default_value_t = drawn_seed(), hide_default_value = true)]
     seed: u64,
+    #[command(flatten)]
+    programs: ProgramOptions,
     #[command(flatten)]
     repo: RepoPath,
     #[command(flatten)]
@@ -76,12 +82,24 @@ An arm is
   rev:GITREV[/CONTENDER]        a revision of your crate, built now; `rev:.` is the working tree
   baseline:NAME[/CONTENDER]     a program that `proofmark baseline save NAME` kept
   run:ID[/CONTENDER]            the numbers of a stored run, which decide nothing
+  'cmd:./new --size 3'          any command, raced against another without a proof
+
+Programs and benchmarks that you already have are raced as they are; only ratios are reported:
+  proofmark compare 'cmd:./old --size 3' 'cmd:./new --size 3' --compare-output stdout
+  proofmark compare rev:main rev:. --benches --filter parse
 
 What is found slower is raced again with fresh trials. Exit codes: 0 no case is slower, 1 a case
-is slower, 5 undecided; a wrong kernel is 3, a changed program 4, one that does not build 7.";
+is slower, 5 undecided; a wrong kernel or a changed output is 3, a changed program 4, one that
+crashes or does not build 7.";
+
+/// Default seconds of a race of contenders.
+const SECONDS: f64 = 60.0;
 
 impl Compare {
     pub(crate) fn run(&self) -> Result<u8, Failure> {
+        if let Some(sides) = self.programs.sides([&self.base, &self.other])? {
+            return self.run_programs(sides);
+        }
         let cap = cap()?;
         let request = CompareRequest {
             arms: [self.base.clone(), self.other.clone()],
@@ -94,7 +112,7 @@ impl Compare {
             alpha: self.alpha,
             report_margin: self.report_margin / 100.0,
             same_margin: self.margin / 100.0,
-            seconds: self.seconds,
+            seconds: self.seconds.unwrap_or(SECONDS),
             cap,
             shelf: shelf(),
         };
@@ -124,6 +142,40 @@ impl Compare {
             say(&format!("{}, seed {}", kept(&store, run)?, self.seed));
         }
         Ok(exit::of_decision(compared.severity))
+    }
+
+    /// Programs are raced as they are.
+    fn run_programs(&self, sides: ProgramSides) -> Result<u8, Failure> {
+        let request = ProgramsRequest {
+            sides,
+            names: [self.base.to_string(), self.other.to_string()],
+            filter: self.programs.filter(),
+            seconds: self.seconds.unwrap_or(programs::SECONDS),
+            quiet_seconds: self.settle,
+            is_pinned: self.threads == 1,
+            seed: self.seed,
+            alpha: self.alpha,
+            report_margin: self.report_margin / 100.0,
+            same_margin: self.margin / 100.0,
+            cap: cap()?,
+            tolerance: None,
+        };
+        let progress = Progress::new(self.shown.quiet);
+        let store = self.store.open()?;
+        let (here, cache) = (here(self.isolated.isolation)?, self.builds.folder());
+        let programs = Programs {
+            store: &store,
+            cache: cache.as_deref(),
+            here: &here,
+            repo: &self.repo.repo,
+            listener: &progress,
+            built: Built::default(),
+        };
+        let compared = compare_programs(&programs, &request)?;
+        progress.finish();
+        let document = reports::programs(&compared.comparison, &compared.run);
+        print_document(self.shown.format, &document)?;
+        programs::finish(&compared, &request, &store, self.shown.quiet)
     }
 
     /// The cases asked for; none where two runs are to say which they share.

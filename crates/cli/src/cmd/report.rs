@@ -8,6 +8,8 @@ use clap::builder::PossibleValuesParser;
 use proofmark_engine::{EngineError, Run, Store, findings, is_match, nearest};
 use proofmark_report::reports::{self, PARTS, ReportedRun};
 use proofmark_report::{Document, Section, read_bench};
+use proofmark_schema::plan::RunKind;
+use proofmark_schema::program::ProgramEntry;
 use proofmark_schema::quantity::Bytes;
 use proofmark_schema::record::Record;
 use std::collections::{BTreeMap, BTreeSet};
@@ -55,26 +57,53 @@ fn parts() -> PossibleValuesParser {
 impl Report {
     pub(crate) fn run(&self) -> Result<u8, Failure> {
         let store = self.store.open()?;
+        if let Some(document) = self.of_programs(&store)? {
+            return self.write(&document);
+        }
         let mut runs = Vec::new();
         for text in &self.runs {
             runs.push(self.chosen(load(&store, text)?)?);
         }
-        let document = reports::run(&runs, &self.only);
+        self.write(&reports::run(&runs, &self.only))
+    }
+
+    /// The report of a run of programs, which have neither ops nor contenders.
+    fn of_programs(&self, store: &Store) -> Result<Option<Document>, Failure> {
+        let [only] = &self.runs[..] else { return Ok(None) };
+        if Path::new(only).is_file() {
+            return Ok(None);
+        }
+        let run = store.load(only).map_err(EngineError::from)?;
+        let compared = run.programs.iter().find_map(|entry| match entry {
+            ProgramEntry::Compared(comparison) => Some(comparison),
+            ProgramEntry::Raced(_) => None,
+        });
+        if let (RunKind::Programs, None) = (run.plan.kind, compared) {
+            return Err(Failure {
+                message: format!("run {} was cut off before it was decided", run.id),
+                hint: Some("run the same `proofmark compare` again".to_owned()),
+                code: exit::ENVIRONMENT,
+            });
+        }
+        Ok(compared.map(|comparison| reports::programs(comparison, &run.id)))
+    }
+
+    fn write(&self, document: &Document) -> Result<u8, Failure> {
         let Some(path) = &self.html else {
-            print_document(self.format, &document)?;
+            print_document(self.format, document)?;
             return Ok(exit::PASS);
         };
         if path.as_os_str() == STDOUT {
-            print_document(Format::Html, &document)?;
+            print_document(Format::Html, document)?;
             return Ok(exit::PASS);
         }
-        let page = rendered(Format::Html, &document);
+        let page = rendered(Format::Html, document);
         std::fs::write(path, &page).map_err(|error| Failure {
             message: format!("cannot write {}: {error}", path.display()),
             hint: Some("give a file in a folder that is there: `--html report.html`".to_owned()),
             code: exit::ENVIRONMENT,
         })?;
-        print(&lead(&document).join("\n"))?;
+        print(&lead(document).join("\n"))?;
         say(&format!("wrote {} ({})", path.display(), Bytes(page.len() as u64)));
         Ok(exit::PASS)
     }

@@ -133,6 +133,24 @@ impl EngineError {
             EngineError::NoWorker { .. } => {
                 Some("leave `[package.metadata.proofmark]` in one of them".to_owned())
             }
+            EngineError::OnlyPrograms(_) => {
+                Some("write both sides as `cmd:…`, as in `cmd:./old --size 3`".to_owned())
+            }
+            EngineError::NoBenches { .. } => Some(
+                "benchmarks are the `[[bench]]` targets of a cargo project and programs of Google \
+                 Benchmark; race two commands as `cmd:./old` and `cmd:./new` without `--benches`"
+                    .to_owned(),
+            ),
+            EngineError::NoLine { .. } => {
+                Some("`--good` is an earlier commit of the branch that `--bad` is on".to_owned())
+            }
+            EngineError::NotSlower { .. } => Some(
+                "give more `--time`, or `--filter` the benchmark that you saw become slower"
+                    .to_owned(),
+            ),
+            EngineError::NoProgram { .. } => {
+                Some("with `--benches`, write the path of the program first".to_owned())
+            }
             EngineError::NoProject { .. } => {
                 Some("`proofmark init` writes one, or give `--config PATH`".to_owned())
             }
@@ -200,6 +218,7 @@ impl EngineError {
             EngineError::Suite { .. }
             | EngineError::Isa(_)
             | EngineError::Build { .. }
+            | EngineError::Program(_)
             | EngineError::Sampling(_)
             | EngineError::SelfTest { .. }
             | EngineError::Command { .. } => None,

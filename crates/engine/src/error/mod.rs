@@ -268,6 +268,44 @@ pub enum EngineError {
         /// The last lines of cargo's output.
         said: String,
     },
+    /// A command meets an arm that is none.
+    #[error("`{0}` is a command, which only another command can be compared with")]
+    OnlyPrograms(String),
+    /// The text of a command cannot be read.
+    #[error(transparent)]
+    Program(#[from] proofmark_programs::CommandError),
+    /// A command names a program that cannot be read.
+    #[error("cannot read the program `{program}`: {said}")]
+    NoProgram {
+        /// The program.
+        program: String,
+        /// Why.
+        said: String,
+    },
+    /// Two revisions are not on one line.
+    #[error("`{good}` is no ancestor of `{bad}`")]
+    NoLine {
+        /// The good end.
+        good: String,
+        /// The bad end.
+        bad: String,
+    },
+    /// The bad end of a search is not slower than the good one.
+    #[error("`{bad}` is not slower than `{good}`, so that there is nothing to find")]
+    NotSlower {
+        /// The good end.
+        good: String,
+        /// The bad end.
+        bad: String,
+    },
+    /// No benchmark is left to race.
+    #[error("{place} has no benchmark to race{why}")]
+    NoBenches {
+        /// The sides that were asked.
+        place: String,
+        /// What was left out, with a space before it.
+        why: String,
+    },
     /// A program does not do what a worker does first.
     #[error("the program of {arm} is no worker that speaks format {FORMAT_VERSION}: {said}")]
     NoGreeting {

@@ -16,6 +16,8 @@ pub enum Source {
     Baseline(String),
     /// The numbers of a stored run, which decide nothing.
     Run(String),
+    /// A command that is raced as it is, without a proof.
+    Command(String),
 }
 
 /// One side of a comparison: `native/simd@avx2`, `rev:HEAD~1`, `baseline:main/native/simd`,
@@ -28,7 +30,7 @@ pub struct Arm {
     pub contender: Option<ContenderId>,
 }
 
-const PREFIXES: [&str; 3] = ["rev", "baseline", "run"];
+const PREFIXES: [&str; 4] = ["rev", "baseline", "run", "cmd"];
 
 impl fmt::Display for Arm {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -37,6 +39,7 @@ impl fmt::Display for Arm {
             Source::Revision(text) => write!(f, "rev:{text}")?,
             Source::Baseline(text) => write!(f, "baseline:{text}")?,
             Source::Run(text) => write!(f, "run:{text}")?,
+            Source::Command(text) => write!(f, "cmd:{text}")?,
         }
         match (&self.source, &self.contender) {
             (Source::Here, Some(contender)) => write!(f, "{contender}"),
@@ -58,6 +61,11 @@ impl FromStr for Arm {
             let contender = text.parse().map_err(|_| bad(None))?;
             return Ok(Arm { source: Source::Here, contender: Some(contender) });
         };
+        if prefix == "cmd" {
+            // The words of a command are its own, whatever they look like.
+            let source = Source::Command(rest.to_owned());
+            return Ok(Arm { source, contender: None });
+        }
         let (rest, contender) = split_contender(rest);
         if rest.is_empty() {
             return Err(bad(None));
@@ -100,6 +108,7 @@ mod tests {
             "baseline:main-2026/plugin/acme",
             "run:latest",
             "run:./runs/0193/native/simd",
+            "cmd:./old --size 3 a/native/simd",
         ] {
             assert_eq!(text.parse::<Arm>().unwrap().to_string(), text);
         }

@@ -1,5 +1,6 @@
 //! `proofmark.toml`: what a project checks, and by which rules.
 
+use super::programs::{self, ProjectPrograms, WireBenches, WireCommand};
 use crate::{Arm, EngineError, nearest};
 use proofmark_analyze::METRICS;
 use proofmark_analyze::policy::{Accept, Day, Policy, RATIO, Rules, Tag, Target};
@@ -41,6 +42,8 @@ pub struct Project {
     pub alpha: Option<f64>,
     /// Limits, accepted changes, tags, targets.
     pub rules: Rules,
+    /// Programs that are raced as they are.
+    pub programs: ProjectPrograms,
 }
 
 #[derive(Deserialize)]
@@ -56,6 +59,9 @@ struct WireProject {
     tag: Vec<Spanned<WireTag>>,
     #[serde(default)]
     accept: Vec<Spanned<WireAccept>>,
+    benches: Option<WireBenches>,
+    #[serde(default)]
+    command: Vec<Spanned<WireCommand>>,
 }
 
 #[derive(Default, Deserialize)]
@@ -179,6 +185,7 @@ impl Project {
                 tags: wire.tag.iter().map(|it| page.tag(it)).collect::<Result<_, _>>()?,
                 targets: wire.target.iter().map(|it| page.target(it)).collect::<Result<_, _>>()?,
             },
+            programs: page.programs(wire.benches.as_ref(), &wire.command)?,
         })
     }
 }
@@ -236,6 +243,17 @@ impl ProjectPage<'_> {
             allocations: wire.allocations.unwrap_or(usual.allocations),
             variance: percent(&wire.variance, usual.variance)?,
         })
+    }
+
+    fn programs(
+        &self,
+        benches: Option<&WireBenches>,
+        commands: &[Spanned<WireCommand>],
+    ) -> Result<ProjectPrograms, EngineError> {
+        let plain: Vec<&WireCommand> = commands.iter().map(Spanned::get_ref).collect();
+        let folder = self.0.path.parent().unwrap_or(Path::new(""));
+        programs::read(benches, &plain, folder)
+            .map_err(|(number, said)| self.bad(commands[number].span(), said))
     }
 
     fn accept(&self, wire: &Spanned<WireAccept>) -> Result<Accept, EngineError> {
@@ -374,6 +392,33 @@ mod tests {
         let entry = format!("[[accept]]{}", entry.replace("\n# ", "\n"));
         let whole = parse(&format!("{before}{entry}")).unwrap();
         assert_eq!(whole.rules.accepts.len(), 1);
+    }
+
+    #[test]
+    fn benches_and_commands_are_read_with_folders_of_the_project() {
+        let project = parse(
+            "[benches]\nfilter = \"parse\"\n[[command]]\nname = \"sort\"\nbase = \"./old 3\"\n\
+             new = \"./new 3\"\nfolder = \"data\"\noutput = \"stdout\"\n",
+        );
+        let programs = project.unwrap().programs;
+        assert!(programs.has_benches && programs.filter.as_deref() == Some("parse"));
+        let new = &programs.commands[0].sides[1];
+        assert_eq!(
+            (new.words.join(" ").as_str(), new.folder.as_deref()),
+            ("./new 3", Some(Path::new("data")))
+        );
+        let whole = "[[command]]\nname = \"x\"\nbase = \"a\"\nnew = \"b\"\n";
+        assert!(
+            !parse(whole).unwrap().programs.is_empty() && parse("").unwrap().programs.is_empty()
+        );
+        for (from, to, word) in [
+            ("\"b\"", "\"b 'x\"", "quotes"),
+            ("new = \"b\"\n", "", "`new` is missing"),
+            ("new = \"b\"", "new = \"b\"\noutput = \"pipe\"", "neither `stdout`"),
+        ] {
+            let said = parse(&whole.replacen(from, to, 1)).unwrap_err();
+            assert!(said.contains(word) && said.contains("line 1"), "{from} -> {to}: {said}");
+        }
     }
 
     #[test]

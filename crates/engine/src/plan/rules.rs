@@ -34,8 +34,10 @@ pub(crate) fn proof_rules(
 pub(crate) fn race_rules(kind: RunKind, seed: u64) -> RaceRules {
     match kind {
         RunKind::Quick => RaceRules::quick(seed),
-        RunKind::Standard | RunKind::Compare | RunKind::Scale | RunKind::Tune => {
-            RaceRules::standard(seed)
-        }
+        RunKind::Standard
+        | RunKind::Compare
+        | RunKind::Scale
+        | RunKind::Tune
+        | RunKind::Programs => RaceRules::standard(seed),
     }
 }

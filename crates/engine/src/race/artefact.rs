@@ -118,6 +118,7 @@ impl Programs<'_> {
                 Ok(artefact)
             }
             Source::Run(_) => Err(EngineError::OnlyNumbers(arm.to_string())),
+            Source::Command(_) => Err(EngineError::OnlyPrograms(arm.to_string())),
         }
     }
 

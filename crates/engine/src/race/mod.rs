@@ -2,7 +2,9 @@
 //! race is decided.
 
 mod artefact;
+mod benches;
 mod decided;
+mod family;
 mod field;
 mod in_process;
 mod isolated;
@@ -12,6 +14,7 @@ mod revision;
 pub(crate) use artefact::Stand;
 pub use artefact::{Built, Here, Programs};
 pub(crate) use decided::{decided, looks_for};
+pub(crate) use family::{Evidence, third_round, two_rounds};
 pub(crate) use field::{race_field, refused_while_measured, tell_new_inputs};
 pub(crate) use in_process::{call_ns, fork_join_ns};
 pub use isolated::regime;

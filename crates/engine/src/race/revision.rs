@@ -87,19 +87,21 @@ impl WorkerCard {
 }
 
 /// The place where the revisions of one repository are built, one at a time.
-struct Workshop {
+pub(super) struct Workshop {
     /// The user's repository, and where in it the crate lies.
     repository: Repository,
     /// Tells repositories that share a cache apart.
     id: String,
     folder: PathBuf,
+    /// The name of the tree in it.
+    tree: String,
     store: PathBuf,
     /// Held while a process builds here.
     _lock: File,
 }
 
 impl Workshop {
-    fn open(builds: &Builds<'_>) -> Result<Workshop, EngineError> {
+    pub(super) fn open(builds: &Builds<'_>) -> Result<Workshop, EngineError> {
         let repository = Repository::open(builds.repo)?;
         let cache = builds.cache.root();
         if repository.inside(cache).is_some() {
@@ -117,20 +119,36 @@ impl Workshop {
             Ok((fs::canonicalize(&folder)?, lock))
         });
         let (folder, lock) = made.map_err(io_error("use", &folder))?;
-        Ok(Workshop { repository, id, folder, store: real(builds.store), _lock: lock })
+        let tree = "tree".to_owned();
+        Ok(Workshop { repository, id, folder, tree, store: real(builds.store), _lock: lock })
+    }
+
+    /// The same with a tree of its own for one side.
+    pub(super) fn on_side(self, side: usize) -> Workshop {
+        Workshop { tree: format!("side-{side}"), ..self }
+    }
+
+    /// A file that says what the tree of a side was built from.
+    pub(super) fn marker(&self) -> PathBuf {
+        self.folder.join(format!("{}.built", self.tree))
     }
 
     fn tree(&self) -> PathBuf {
-        self.folder.join("tree")
+        self.folder.join(&self.tree)
+    }
+
+    /// The folder that it has to itself, outside of the repository.
+    pub(super) fn folder(&self) -> &Path {
+        &self.folder
     }
 
     /// The crate in the tree.
-    fn place(&self) -> PathBuf {
+    pub(super) fn place(&self) -> PathBuf {
         self.tree().join(&self.repository.prefix)
     }
 
     /// The commit of a revision.
-    fn resolve(&self, revision: &str) -> Result<String, EngineError> {
+    pub(super) fn resolve(&self, revision: &str) -> Result<String, EngineError> {
         if is_worktree(revision) { self.snapshot() } else { self.repository.resolve(revision) }
     }
 
@@ -167,7 +185,7 @@ impl Workshop {
         run(commit.args(["commit-tree", &tree, "-m", "working tree"]), "git commit-tree")
     }
 
-    fn check_out(&self, commit: &str) -> Result<(), EngineError> {
+    pub(super) fn check_out(&self, commit: &str) -> Result<(), EngineError> {
         let tree = self.tree();
         let path = tree.display().to_string();
         let moved = tree.is_dir()
@@ -250,7 +268,7 @@ fn card(package: &Value) -> Option<WorkerCard> {
     })
 }
 
-fn io_error(action: &'static str, path: &Path) -> impl FnOnce(io::Error) -> EngineError {
+pub(super) fn io_error(action: &'static str, path: &Path) -> impl FnOnce(io::Error) -> EngineError {
     let path = path.to_owned();
     move |source| StoreError::Io { action, path, source }.into()
 }

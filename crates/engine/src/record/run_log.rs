@@ -3,6 +3,7 @@
 use crate::EngineError;
 use proofmark_schema::machine::MachineFacts;
 use proofmark_schema::plan::Plan;
+use proofmark_schema::program::ProgramEntry;
 use proofmark_schema::record::Record;
 use proofmark_store::{ItemEntry, RunWriter, Store};
 
@@ -44,6 +45,11 @@ impl RunLog {
     /// Adds a note to the run.
     pub(crate) fn note(&mut self, text: &str) -> Result<(), EngineError> {
         Ok(self.writer.append_note(text)?)
+    }
+
+    /// Keeps what a race or a comparison of programs left.
+    pub(crate) fn program(&mut self, entry: &ProgramEntry) -> Result<(), EngineError> {
+        Ok(self.writer.append_program(entry)?)
     }
 
     /// Keeps an item as one of this run, and gives its records back.

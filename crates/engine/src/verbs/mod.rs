@@ -2,10 +2,12 @@
 //! knows no other verb; only `check` compares.
 
 pub(crate) mod bench;
+pub(crate) mod bisect;
 pub(crate) mod check;
 pub(crate) mod compare;
 pub(crate) mod costs;
 pub(crate) mod coverage;
+pub(crate) mod found;
 pub(crate) mod import;
 pub(crate) mod judge;
 pub(crate) mod merge;

@@ -6,6 +6,7 @@ use crate::race::decided;
 use proofmark_measure::{compare, time_of_call};
 use proofmark_schema::decision::Decided;
 use proofmark_schema::origin::Origin;
+use proofmark_schema::program::{ProgramEntry, ProgramRuling};
 use proofmark_schema::race::Race;
 use proofmark_schema::record::Record;
 use proofmark_stats::{Looks, Spending, Stopping};
@@ -96,6 +97,23 @@ fn origins(item: &ItemEntry) -> impl Iterator<Item = Origin> {
     })
 }
 
+/// Computes the rulings of races of programs again.
+fn recompute_programs(run: &Run, replayed: &mut Replayed) {
+    for entry in &run.programs {
+        let ProgramEntry::Raced(race) = entry else { continue };
+        replayed.rulings += 1;
+        let stored = &race.ruling;
+        let again = Looks::new(stored.looks.clone(), Spending::Bonferroni).map(|looks| {
+            let ProgramRuling { alpha, report_margin, same_margin, round, seconds, .. } = *stored;
+            let stopping = Stopping { looks, alpha, report_margin, same_margin };
+            proofmark_programs::race::ruling_of(&race.samples, round, &stopping, seconds)
+        });
+        if again.as_ref() != Some(stored) {
+            replayed.different_rulings.push(race.name.clone());
+        }
+    }
+}
+
 fn recompute(run: &Run) -> Replayed {
     let mut replayed = Replayed {
         run: run.id.clone(),
@@ -104,6 +122,7 @@ fn recompute(run: &Run) -> Replayed {
         different: Vec::new(),
         different_rulings: Vec::new(),
     };
+    recompute_programs(run, &mut replayed);
     for item in &run.items {
         for record in &item.records {
             let Some(performance) = record.judged.performance() else { continue };

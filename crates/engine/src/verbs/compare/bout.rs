@@ -1,11 +1,10 @@
 //! The races of a comparison, one after the other, each kept before the next begins.
 
-use super::family::Evidence;
 use super::request::{CompareRequest, Sides};
 use crate::jobs::run_all;
 use crate::plan::proofs_at_once;
 use crate::prove::Admission;
-use crate::race::{Stand, decided, looks_for, refused_while_measured, tell_new_inputs};
+use crate::race::{Evidence, Stand, decided, looks_for, refused_while_measured, tell_new_inputs};
 use crate::record::{RunLog, raced, refused};
 use crate::{EngineError, Event, Listener, find_op};
 use proofmark_analyze::policy::Open;

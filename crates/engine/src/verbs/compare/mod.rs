@@ -1,21 +1,21 @@
 //! Two arms on a family of cases, raced until each case is decided.
 
 mod bout;
-mod family;
+mod programs;
 mod request;
 mod severity;
 mod weak;
 
+pub use programs::{ProgramSides, ProgramsCompared, ProgramsRequest, Tolerance, compare_programs};
 pub(crate) use request::Sides;
 pub use request::{CompareRequest, Compared};
 
 use crate::plan::{best_path, checked};
 use crate::prove::Admission;
-use crate::race::{Programs, check_cache, isolated};
+use crate::race::{Programs, check_cache, isolated, third_round, two_rounds};
 use crate::record::{RunLog, ceilings};
 use crate::{Arm, EngineError, Source, check_contender};
 use bout::{Bout, Lap};
-use family::{third_round, two_rounds};
 use proofmark_analyze::policy::Open;
 use proofmark_analyze::too_fast;
 use proofmark_contract::Entry;
