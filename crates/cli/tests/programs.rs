@@ -227,7 +227,7 @@ fn write_project(folder: &Path, ns: u32, names: &str) {
     let bench = format!(
         "fn main() {{\n\
          \x20   let words: Vec<String> = std::env::args().collect();\n\
-         \x20   if words[1] == \"--benchmark_list_tests=true\" {{\n\
+         \x20   if words[1] == std::hint::black_box(\"--benchmark_list_tests=true\") {{\n\
          \x20       for name in {names} {{ println!(\"{{name}}\"); }}\n\
          \x20       return;\n\
          \x20   }}\n\

@@ -299,7 +299,7 @@ pub enum EngineError {
         bad: String,
     },
     /// No benchmark is left to race.
-    #[error("{place} has no benchmark to race{why}")]
+    #[error("there is no benchmark to race in {place}{why}")]
     NoBenches {
         /// The sides that were asked.
         place: String,

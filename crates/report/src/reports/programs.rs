@@ -55,7 +55,7 @@ pub fn programs(comparison: &ProgramComparison, run: &str) -> Document {
             document.note(format!("only {side} has {}: not raced", names.join(", ")));
         }
     }
-    if !decisions.is_empty() {
+    if decisions.iter().any(|decision| decision.last().is_some()) {
         document.note(
             "a program has no reference: a ratio says how long it takes, not whether it is right",
         );
@@ -147,11 +147,12 @@ fn because(decision: &ProgramDecision) -> Option<String> {
 fn push_fault(document: &mut Document, comparison: &ProgramComparison, decision: &ProgramDecision) {
     let Some(fault) = &decision.fault else { return };
     let side = if fault.arm == 0 { &comparison.base } else { &comparison.other };
-    let said = if fault.said.is_empty() { "It printed no error." } else { "Its last words:" };
+    let lines: Vec<&str> = fault.said.lines().collect();
+    let said = match lines.is_empty() {
+        true => "It printed no error.".to_owned(),
+        false => format!("Its last lines: {}", lines.join(" | ")),
+    };
     document.text(format!("{}: {side} ended with {}. {said}", decision.name, fault.what));
-    for line in fault.said.lines() {
-        document.command(line);
-    }
 }
 
 #[cfg(test)]

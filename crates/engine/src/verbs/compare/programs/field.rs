@@ -86,6 +86,9 @@ impl Field {
             }
         };
         match list(target, program, harness, scratch, FIRST_TIMEOUT_NS) {
+            Ok(benches) if benches.is_empty() => {
+                self.notes.push(format!("{target}: it lists no benchmark"));
+            }
             Ok(benches) => side.extend(benches),
             Err(failed) => {
                 let said = if failed.said.is_empty() { "" } else { ": " };
