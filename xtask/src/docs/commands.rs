@@ -17,6 +17,7 @@ const OPENING: &str = "<!-- Written by `cargo xtask docs` from the command's own
 const GUIDES: &[(&str, &str, &str)] = &[
     ("asm", "looking-inside.md", "Looking inside"),
     ("bench", "choose-a-library.md", "Choose a library"),
+    ("bisect", "race-your-benchmarks.md", "Race the benchmarks that you have"),
     ("check", "ci.md", "Check a change"),
     ("choose", "tuning.md", "Scaling and tuning"),
     ("compare", "METHOD.md", "Method"),

@@ -63,8 +63,6 @@ pub(crate) struct Compare {
     #[arg(long, default_value_t = drawn_seed(), hide_default_value = true)]
     seed: u64,
     #[command(flatten)]
-    programs: ProgramOptions,
-    #[command(flatten)]
     repo: RepoPath,
     #[command(flatten)]
     builds: BuildCache,
@@ -74,6 +72,9 @@ pub(crate) struct Compare {
     store: StorePath,
     #[command(flatten)]
     shown: Shown,
+    // The last, because its heading is that of all options after it.
+    #[command(flatten)]
+    programs: ProgramOptions,
 }
 
 const AFTER_HELP: &str = "\
