@@ -48,7 +48,8 @@ fn page(view: &View, title: &str, subtitle: &str, body: &str) -> String {
          <link rel=\"stylesheet\" href=\"page.css\"></head>\n<body>\n\
          <a class=\"skip\" href=\"#main\">Skip to the content</a>\n\
          <nav aria-label=\"Pages\"><ol><li><a href=\"index.html\">Series</a></li><li>\
-         <a href=\"alerts.html\">Alerts ({open})</a></li><li><a href=\"machines.html\">Machines</a></li></ol></nav>\n\
+         <a href=\"alerts.html\">Alerts ({open})</a></li><li><a href=\"machines.html\">\
+         Machines</a></li></ol></nav>\n\
          <header><h1>{title}</h1><p class=\"sub\">{subtitle}</p></header>\n\
          <main id=\"main\">\n{body}</main>\n<footer>Made by proofmark from log entry {version} and \
          {inbox} runs beside it.</footer>\n<script src=\"page.js\"></script>\n</body></html>\n",
@@ -374,6 +375,7 @@ pub(super) fn machines(view: &View) -> String {
     }
     body += "</tbody></table></div>\n<p class=\"note\">A series shows the same measurement on other \
              machines beside its own.</p>\n";
-    let subtitle = "A class is everything about a machine that changes speed. Series of different classes are never mixed.";
+    let subtitle = "A class is everything about a machine that changes speed. \
+                    Series of different classes are never mixed.";
     page(view, "Machines", subtitle, &body)
 }
