@@ -29,8 +29,8 @@ fn key(series: usize, class: &str) -> SeriesKey {
     }
 }
 
-/// Commit 60 makes `softmax` of one contender 4 % slower, and commit 85 takes that back. From commit
-/// 70 on `rms_norm` is 8 % faster.
+/// Commit 60 makes `softmax` of one contender 4 % slower, and commit 85 takes that back. From
+/// commit 70 on `rms_norm` is 8 % faster.
 fn level(key: &SeriesKey, commit: usize) -> f64 {
     match (key.op.as_str(), key.contender.as_str()) {
         ("softmax", "native/simd@avx512") if (60..85).contains(&commit) => 1.04,

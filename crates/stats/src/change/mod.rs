@@ -113,7 +113,7 @@ impl Detector {
 
     /// Judges the last [`WINDOW`] values.
     ///
-    /// `None` if a value is not positive and finite. Series of fewer than 16 points have no changes.
+    /// `None` if a value is not positive and finite. Fewer than 16 points have no changes.
     pub fn judge(&self, values: &[f64]) -> Option<Judgement> {
         let offset = values.len().saturating_sub(WINDOW);
         let mut monitor = self.monitor();

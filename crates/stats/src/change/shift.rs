@@ -7,7 +7,8 @@ use crate::tail::normal_point;
 /// with the interval that inverts the rank-sum test (Moses, 1953).
 ///
 /// `widening` is the factor by which memory of the noise widens the interval; 1 for independent
-/// values. The interval is infinite if there are too few values for the confidence. `None` unless both sides have values, all are finite and 0 < confidence < 1.
+/// values. The interval is infinite if there are too few values for the confidence. `None` unless
+/// both sides have values, all are finite and 0 < confidence < 1.
 pub fn shift(before: &[f64], after: &[f64], confidence: f64, widening: f64) -> Option<Interval3> {
     if before.is_empty() || after.is_empty() {
         return None;
