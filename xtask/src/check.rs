@@ -169,6 +169,7 @@ fn history(root: &Path) -> Result<(), Failure> {
     let folder = root.join("crates/history");
     cargo(&folder, &["fmt", "--check"], &[])?;
     cargo(&folder, &["clippy", "--all-targets", "--locked", "--", "-D", "warnings"], &[])?;
+    cargo(&folder, &[&["deny", "--config", "../../deny.toml"], &DENY[1..]].concat(), &[])?;
     cargo(&folder, &["nextest", "run", "--locked"], &[])
 }
 

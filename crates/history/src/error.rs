@@ -103,6 +103,7 @@ impl HistoryError {
     }
 
     /// An object that does not say what it should.
+    #[expect(clippy::needless_pass_by_value, reason = "a text or an error, as it comes")]
     pub(crate) fn damaged(name: &str, reason: impl ToString) -> HistoryError {
         HistoryError::Damaged { name: name.to_owned(), reason: reason.to_string() }
     }

@@ -66,6 +66,7 @@ impl Checked {
         self.say(Grade::Damage, object, what);
     }
 
+    #[expect(clippy::needless_pass_by_value, reason = "a text or an error, as it comes")]
     fn say(&mut self, grade: Grade, object: &str, what: impl ToString) {
         self.found.push(Found { grade, object: object.to_owned(), what: what.to_string() });
     }

@@ -409,8 +409,7 @@ pub(crate) async fn commit(
     let remove = |remove| Line { remove: Some(remove), ..Line::default() };
     lines.extend(commit.removes.into_iter().map(remove));
     let bytes = bytes::Bytes::from(text(&lines)?);
-    let mut version = after + 1;
-    for _ in 0..MOST_REBASES {
+    for version in (after + 1..).take(MOST_REBASES as usize) {
         let name = entry_name(version);
         if place.put_if_absent(&name, bytes.clone()).await? == Created::New {
             return Ok(Committed::As(version));
@@ -428,7 +427,6 @@ pub(crate) async fn commit(
         if has_taken_run || has_removed {
             return Ok(Committed::Conflict);
         }
-        version += 1;
     }
     Err(HistoryError::Contended(MOST_REBASES))
 }

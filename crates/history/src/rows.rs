@@ -172,6 +172,7 @@ impl<'a> Columns<'a> {
 }
 
 /// A value that may be absent.
+#[expect(clippy::needless_pass_by_value, reason = "an accessor is a reference")]
 fn maybe<'a, A: arrow_array::ArrayAccessor<Item = T> + 'a, T: 'a>(
     array: A,
     row: usize,

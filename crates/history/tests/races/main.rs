@@ -208,7 +208,7 @@ impl Race {
                     let mut random = 77 + index;
                     while !is_over.load(Ordering::SeqCst) {
                         let mut child = child("child_compactor", "", &self.place, &self.variables);
-                        // One compactor is left alone, so that some commits are made under any load.
+                        // One compactor is left alone, so that commits are made under any load.
                         let pause = match index {
                             0 => Duration::MAX,
                             _ => Duration::from_millis(300 + draw(&mut random, 2000)),

@@ -175,7 +175,7 @@ impl Shared {
         match request.method.as_str() {
             "PUT" => {
                 self.counts.puts.fetch_add(1, Ordering::SeqCst);
-                let is_conditional = request.headers.get("if-none-match").is_some();
+                let is_conditional = request.headers.contains_key("if-none-match");
                 assert!(is_conditional, "every object is created under the condition");
                 let fault = self.fault();
                 match fault {
