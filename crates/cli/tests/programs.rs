@@ -58,7 +58,7 @@ impl Place {
 
     fn run_in(&self, folder: &Path, arguments: &[&str], code: i32) -> (String, String) {
         let mut command = Command::new(PROOFMARK);
-        command.args(arguments).arg("--store").arg(self.path("store")).current_dir(folder);
+        command.args(arguments).env("PROOFMARK_STORE", self.path("store")).current_dir(folder);
         command.env("PROOFMARK_BUILD_CACHE", self.path("cache")).env("COLUMNS", "160");
         let output = command.output().expect("the program starts");
         let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
