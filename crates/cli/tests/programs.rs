@@ -264,6 +264,12 @@ fn a_strangers_repository_goes_from_init_to_a_green_and_a_red_check() {
     let check = ["check", "--settle", "0"];
     let (out, _) = place.run_in(&folder, &check, 0);
     assert!(out.contains("2 benchmarks: 2 SAME") && out.contains("byte for byte"), "{out}");
+    // A store that came with a commit may hold anything.
+    fs::create_dir(folder.join("brought")).unwrap();
+    fs::write(folder.join("brought/note"), "").unwrap();
+    git(&folder, &["add", "--all"]);
+    let (_, talk) = place.run_in(&folder, &["check", "--settle", "0", "--store", "brought"], 4);
+    assert!(talk.contains("brought"), "{talk}");
     write_project(&folder, 110_000, "[\"one\", \"three\"]");
     let (out, _) = place.run_in(&folder, &check, 1);
     assert!(out.contains("speed/one") && out.contains("SLOWER"), "{out}");

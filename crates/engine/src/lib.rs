@@ -44,7 +44,7 @@ pub use submission_error::SubmissionError;
 pub use sweep::Sweep;
 pub use verbs::bench::Bench;
 pub use verbs::bisect::{BisectRequest, Bisected, Tried, bisect};
-pub use verbs::check::{CheckRequest, check};
+pub use verbs::check::{CheckRequest, check, check_programs};
 pub use verbs::compare::{
     CompareRequest, Compared, ProgramSides, ProgramsCompared, ProgramsRequest, Tolerance, compare,
     compare_programs,

@@ -10,8 +10,8 @@ use clap::{Args, ValueEnum};
 use proofmark_engine::policy::Checked;
 use proofmark_engine::{
     Arm, Built, CheckRequest, Day, ProgramSides, Programs, ProgramsRequest, REPORT_MARGIN, Request,
-    Ruled, RulesRequest, SAME_MARGIN, Source, Tolerance, cases, check, compare_programs,
-    read_rules, unix_seconds,
+    Ruled, RulesRequest, SAME_MARGIN, Source, Tolerance, cases, check, check_programs, read_rules,
+    unix_seconds,
 };
 use proofmark_report::reports;
 use proofmark_schema::{Case, Isa};
@@ -155,7 +155,7 @@ impl Check {
             listener: &progress,
             built: Built::default(),
         };
-        let compared = compare_programs(&programs, &request)?;
+        let compared = check_programs(&programs, &shelf(), &request)?;
         progress.finish();
         print_document(self.format, &reports::programs(&compared.comparison, &compared.run))?;
         let code = programs::finish(&compared, &request, &store, self.quiet)?;

@@ -1,6 +1,6 @@
 //! A check: base against new over a family of cases, judged by a project's rules.
 
-use super::compare::{Sides, decide};
+use super::compare::{ProgramsCompared, ProgramsRequest, Sides, compare_programs, decide};
 use crate::race::Programs;
 use crate::{Arm, CompareRequest, EngineError, Source, find_op};
 use proofmark_analyze::policy::{
@@ -50,6 +50,20 @@ struct Group {
     races: Vec<Sides>,
     who: Vec<ContenderId>,
     threads: usize,
+}
+
+/// Races programs of both sides, which the tolerance of the request judges.
+///
+/// # Errors
+/// If a side cannot be had, the store fails, or git tracks files of a place that the check relies
+/// on.
+pub fn check_programs(
+    programs: &Programs<'_>,
+    shelf: &PeerShelf,
+    request: &ProgramsRequest,
+) -> Result<ProgramsCompared, EngineError> {
+    programs.check_places(shelf)?;
+    compare_programs(programs, request)
 }
 
 /// Races base against new on every case, with more trials where a limit or target is near, and
