@@ -13,7 +13,8 @@ use std::process::Command;
 #[derive(Args)]
 #[command(after_help = AFTER_HELP)]
 pub(crate) struct History {
-    /// A command with its arguments: init, append, compact, fsck, list, show
+    /// A command with its arguments: init, append, compact, fsck, list, show, detect, alerts,
+    /// accept, dismiss, confirm, site
     #[arg(required = true, trailing_var_arg = true, allow_hyphen_values = true)]
     #[arg(value_name = "COMMAND")]
     arguments: Vec<OsString>,
@@ -27,6 +28,7 @@ Examples:
   proofmark history append latest --to results --commit HEAD
   proofmark history list --from results
   proofmark history compact results
+  proofmark history detect results
   proofmark history append --help";
 
 /// The name of the program.
