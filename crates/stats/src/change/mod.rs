@@ -4,7 +4,7 @@
 //!    for the memory of the noise, with a place interval and a shift in log space.
 //! 2. [`family`] keeps the false discovery rate over many series, makes one incident of changes
 //!    that one commit explains, and pools series that move too little alone.
-//! 3. [`explain`] tells a change of the code from a change of the machine.
+//! 3. [`mod@explain`] tells a change of the code from a change of the machine.
 //!
 //! Thresholds come from a table that needs no assumption about the noise but independence:
 //! [`null_quantiles`] makes it.
