@@ -46,8 +46,8 @@ pub use verbs::bench::Bench;
 pub use verbs::bisect::{BisectRequest, Bisected, Tried, bisect};
 pub use verbs::check::{CheckRequest, check, check_programs};
 pub use verbs::compare::{
-    CompareRequest, Compared, ProgramSides, ProgramsCompared, ProgramsRequest, Tolerance, compare,
-    compare_programs,
+    CompareRequest, Compared, ProgramSides, ProgramTerms, ProgramsCompared, ProgramsRequest,
+    Tolerance, compare, compare_programs,
 };
 pub use verbs::costs::{Cost, CostUnit, TARGETS, Target, costs, read_targets};
 pub use verbs::coverage::{Covered, Known, coverage};

@@ -3,10 +3,12 @@
 //! Each step asks whether one candidate is slower than the good end. A wrong answer leads to a
 //! wrong revision, so that the error rate is divided by the most steps that there may be.
 
+use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
 /// What a step says of a candidate.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Answer {
     /// Not slower than the good end.
     Good,
@@ -14,6 +16,17 @@ pub enum Answer {
     Bad,
     /// It does not build, crashes, or stays undecided.
     Skipped,
+}
+
+impl Answer {
+    /// Its name, as tables and files have it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Answer::Good => "good",
+            Answer::Bad => "bad",
+            Answer::Skipped => "skipped",
+        }
+    }
 }
 
 /// Where a search ended.

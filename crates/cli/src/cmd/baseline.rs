@@ -1,11 +1,10 @@
 //! `proofmark baseline`: worker programs that are kept, so that they can be run again.
 
-use super::{BuildCache, Isolated, RepoPath, StorePath, arm, here};
+use super::{BuildCache, Isolated, RepoPath, StorePath, Workbench, arm};
 use crate::exit;
 use crate::output::{Failure, Format, print_document};
-use crate::progress::Progress;
 use clap::{Args, Subcommand};
-use proofmark_engine::{Arm, Built, EngineError, Programs, Shelf, Store};
+use proofmark_engine::{Arm, EngineError, Shelf};
 use proofmark_report::reports;
 use proofmark_schema::{Artefact, ContenderId};
 
@@ -64,7 +63,7 @@ impl Baseline {
     pub(crate) fn run(&self) -> Result<u8, Failure> {
         let store = self.store.open()?;
         let shown = match &self.deed {
-            Deed::Save(save) => vec![(save.name.clone(), self.save(&store, save)?)],
+            Deed::Save(save) => vec![(save.name.clone(), self.save(save)?)],
             Deed::List => store.artefacts(Shelf::Baselines).map_err(EngineError::from)?,
             Deed::Show { name } => {
                 let artefact = store.baseline(name).map_err(EngineError::from)?;
@@ -80,20 +79,13 @@ impl Baseline {
         Ok(exit::PASS)
     }
 
-    fn save(&self, store: &Store, save: &Save) -> Result<Artefact, Failure> {
-        let progress = Progress::new(self.quiet);
-        let cache = save.builds.folder();
-        let programs = Programs {
-            store,
-            cache: cache.as_deref(),
-            here: &here(save.isolated.isolation)?,
-            repo: &save.repo.repo,
-            listener: &progress,
-            built: Built::default(),
-        };
+    fn save(&self, save: &Save) -> Result<Artefact, Failure> {
+        let level = save.isolated.isolation;
+        let workbench = Workbench::open(&self.store, &save.builds, level, self.quiet)?;
+        let programs = workbench.programs(&save.repo.repo);
         let kept =
             programs.save_baseline(&save.name, save.from.as_ref(), save.contender.as_ref())?;
-        progress.finish();
+        workbench.progress.finish();
         Ok(kept)
     }
 }

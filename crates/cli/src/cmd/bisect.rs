@@ -2,16 +2,13 @@
 
 use super::programs::SECONDS;
 use super::quantities::{seconds, settling, share};
-use super::{BuildCache, RepoPath, Shown, StorePath, cap, drawn_seed, here};
+use super::{BuildCache, RepoPath, Shown, StorePath, Workbench, cap, drawn_seed};
 use crate::exit;
 use crate::output::{Failure, print_document};
-use crate::progress::Progress;
 use clap::Args;
-use proofmark_engine::programs::search::Answer;
 use proofmark_engine::programs::{Command, Shown as ShownOutput};
 use proofmark_engine::{
-    BisectRequest, Built, EngineError, ProgramSides, Programs, ProgramsRequest, REPORT_MARGIN,
-    SAME_MARGIN, bisect,
+    BisectRequest, EngineError, ProgramTerms, REPORT_MARGIN, SAME_MARGIN, bisect,
 };
 use proofmark_report::reports::{self, BisectedLine};
 
@@ -75,25 +72,11 @@ Exit codes: 0 found, 2 the bad revision is not slower than the good one, 7 an en
 impl Bisect {
     pub(crate) fn run(&self) -> Result<u8, Failure> {
         let request = self.request()?;
-        let progress = Progress::new(self.shown.quiet);
-        let store = self.store.open()?;
-        let (here, cache) = (here(None)?, self.builds.folder());
-        let programs = Programs {
-            store: &store,
-            cache: cache.as_deref(),
-            here: &here,
-            repo: &self.repo.repo,
-            listener: &progress,
-            built: Built::default(),
-        };
-        let found = bisect(&programs, &request)?;
-        progress.finish();
-        let word = |answer| match answer {
-            Answer::Good => "good",
-            Answer::Bad => "bad",
-            Answer::Skipped => "skipped",
-        };
-        let tried = found.tried.iter().map(|it| (it.commit.clone(), word(it.answer), it.ratio));
+        let workbench = Workbench::open(&self.store, &self.builds, None, self.shown.quiet)?;
+        let found = bisect(&workbench.programs(&self.repo.repo), &request)?;
+        workbench.progress.finish();
+        let tried = found.tried.iter();
+        let tried = tried.map(|it| (it.commit.clone(), it.answer.name(), it.ratio));
         let line = BisectedLine {
             first_bad: found.first_bad,
             suspects: found.suspects,
@@ -120,10 +103,7 @@ impl Bisect {
             bad: self.bad.clone(),
             command,
             build: self.build.as_ref().map(parse).transpose()?,
-            terms: ProgramsRequest {
-                // Each step has sides of its own.
-                sides: ProgramSides::Commands(Vec::new()),
-                names: [self.good.clone(), self.bad.clone()],
+            terms: ProgramTerms {
                 filter: self.filter.clone(),
                 seconds: self.seconds,
                 quiet_seconds: self.settle,

@@ -2,14 +2,13 @@
 
 use super::programs;
 use super::quantities::{seconds, settling, share};
-use super::{BuildCache, Isolated, StorePath, arm, cap, drawn_seed, here, kept, shelf};
+use super::{BuildCache, Isolated, StorePath, Workbench, arm, cap, drawn_seed, kept, shelf};
 use crate::exit;
 use crate::output::{Failure, Format, print, print_document, say};
-use crate::progress::Progress;
 use clap::{Args, ValueEnum};
 use proofmark_engine::policy::Checked;
 use proofmark_engine::{
-    Arm, Built, CheckRequest, Day, ProgramSides, Programs, ProgramsRequest, REPORT_MARGIN, Request,
+    Arm, CheckRequest, Day, ProgramSides, ProgramTerms, ProgramsRequest, REPORT_MARGIN, Request,
     Ruled, RulesRequest, SAME_MARGIN, Source, Tolerance, cases, check, check_programs, read_rules,
     unix_seconds,
 };
@@ -91,19 +90,10 @@ impl Check {
             return self.run_programs(&ruled);
         }
         let request = self.request(&ruled, cap()?)?;
-        let progress = Progress::new(self.quiet);
-        let store = self.store.open()?;
-        let (here, cache) = (here(self.isolated.isolation)?, self.builds.folder());
-        let programs = Programs {
-            store: &store,
-            cache: cache.as_deref(),
-            here: &here,
-            repo: &ruled.repo,
-            listener: &progress,
-            built: Built::default(),
-        };
-        let checked = check(&programs, &request)?;
-        progress.finish();
+        let level = self.isolated.isolation;
+        let workbench = Workbench::open(&self.store, &self.builds, level, self.quiet)?;
+        let checked = check(&workbench.programs(&ruled.repo), &request)?;
+        workbench.progress.finish();
         let code = match (exit::of_decision(checked.severity()), self.exit_zero_on) {
             (exit::UNDECIDED, Some(Tolerated::Undecided)) => exit::PASS,
             (code, _) => code,
@@ -112,7 +102,7 @@ impl Check {
         self.print_entries(&checked, &ruled)?;
         if !self.quiet {
             for run in &checked.runs {
-                say(&format!("{}, seed {}", kept(&store, run)?, self.seed));
+                say(&format!("{}, seed {}", kept(&workbench.store, run)?, self.seed));
             }
         }
         Ok(code)
@@ -126,9 +116,7 @@ impl Check {
             ProgramSides::Benches(arms) => arms.each_ref().map(Arm::to_string),
             ProgramSides::Commands(_) => ["the base".to_owned(), "the new side".to_owned()],
         };
-        let request = ProgramsRequest {
-            sides,
-            names,
+        let terms = ProgramTerms {
             filter: project.programs.filter.clone(),
             seconds: self.seconds.or(project.seconds).unwrap_or(programs::SECONDS),
             quiet_seconds: self.settle,
@@ -144,21 +132,13 @@ impl Check {
                 today: Day::of_unix(unix_seconds()),
             }),
         };
-        let progress = Progress::new(self.quiet);
-        let store = self.store.open()?;
-        let (here, cache) = (here(self.isolated.isolation)?, self.builds.folder());
-        let programs = Programs {
-            store: &store,
-            cache: cache.as_deref(),
-            here: &here,
-            repo: &ruled.repo,
-            listener: &progress,
-            built: Built::default(),
-        };
-        let compared = check_programs(&programs, &shelf(), &request)?;
-        progress.finish();
+        let request = ProgramsRequest { sides, names, terms };
+        let level = self.isolated.isolation;
+        let workbench = Workbench::open(&self.store, &self.builds, level, self.quiet)?;
+        let compared = check_programs(&workbench.programs(&ruled.repo), &shelf(), &request)?;
+        workbench.progress.finish();
         print_document(self.format, &reports::programs(&compared.comparison, &compared.run))?;
-        let code = programs::finish(&compared, &request, &store, self.quiet)?;
+        let code = programs::finish(&compared, &request, &workbench.store, self.quiet)?;
         let is_tolerated = self.exit_zero_on == Some(Tolerated::Undecided);
         Ok(if code == exit::UNDECIDED && is_tolerated { exit::PASS } else { code })
     }

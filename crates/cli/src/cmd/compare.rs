@@ -4,14 +4,13 @@ use super::asked::AskedCases;
 use super::programs::{self, ProgramOptions};
 use super::quantities::{seconds, settling, share};
 use super::{
-    BuildCache, Isolated, RepoPath, Shown, StorePath, arm, cap, drawn_seed, here, kept, shelf,
+    BuildCache, Isolated, RepoPath, Shown, StorePath, Workbench, arm, cap, drawn_seed, kept, shelf,
 };
 use crate::exit;
 use crate::output::{Failure, print_document, say};
-use crate::progress::Progress;
 use clap::Args;
 use proofmark_engine::{
-    Arm, Built, CompareRequest, ProgramSides, Programs, ProgramsRequest, Source, compare,
+    Arm, CompareRequest, ProgramSides, ProgramTerms, ProgramsRequest, Source, compare,
     compare_programs,
 };
 use proofmark_report::reports::{self, ComparedArms};
@@ -117,20 +116,10 @@ impl Compare {
             cap,
             shelf: shelf(),
         };
-        let progress = Progress::new(self.shown.quiet);
-        let store = self.store.open()?;
-        let here = here(self.isolated.isolation)?;
-        let cache = self.builds.folder();
-        let programs = Programs {
-            store: &store,
-            cache: cache.as_deref(),
-            here: &here,
-            repo: &self.repo.repo,
-            listener: &progress,
-            built: Built::default(),
-        };
-        let compared = compare(&programs, &request)?;
-        progress.finish();
+        let (level, is_quiet) = (self.isolated.isolation, self.shown.quiet);
+        let workbench = Workbench::open(&self.store, &self.builds, level, is_quiet)?;
+        let compared = compare(&workbench.programs(&self.repo.repo), &request)?;
+        workbench.progress.finish();
         let arms = ComparedArms {
             base: self.base.to_string(),
             other: self.other.to_string(),
@@ -139,17 +128,15 @@ impl Compare {
             notes: compared.notes,
         };
         print_document(self.shown.format, &reports::compare(&arms, &compared.decisions))?;
-        if let (Some(run), false) = (&compared.run, self.shown.quiet) {
-            say(&format!("{}, seed {}", kept(&store, run)?, self.seed));
+        if let (Some(run), false) = (&compared.run, is_quiet) {
+            say(&format!("{}, seed {}", kept(&workbench.store, run)?, self.seed));
         }
         Ok(exit::of_decision(compared.severity))
     }
 
     /// Programs are raced as they are.
     fn run_programs(&self, sides: ProgramSides) -> Result<u8, Failure> {
-        let request = ProgramsRequest {
-            sides,
-            names: [self.base.to_string(), self.other.to_string()],
+        let terms = ProgramTerms {
             filter: self.programs.filter(),
             seconds: self.seconds.unwrap_or(programs::SECONDS),
             quiet_seconds: self.settle,
@@ -161,22 +148,15 @@ impl Compare {
             cap: cap()?,
             tolerance: None,
         };
-        let progress = Progress::new(self.shown.quiet);
-        let store = self.store.open()?;
-        let (here, cache) = (here(self.isolated.isolation)?, self.builds.folder());
-        let programs = Programs {
-            store: &store,
-            cache: cache.as_deref(),
-            here: &here,
-            repo: &self.repo.repo,
-            listener: &progress,
-            built: Built::default(),
-        };
-        let compared = compare_programs(&programs, &request)?;
-        progress.finish();
+        let names = [self.base.to_string(), self.other.to_string()];
+        let request = ProgramsRequest { sides, names, terms };
+        let (level, is_quiet) = (self.isolated.isolation, self.shown.quiet);
+        let workbench = Workbench::open(&self.store, &self.builds, level, is_quiet)?;
+        let compared = compare_programs(&workbench.programs(&self.repo.repo), &request)?;
+        workbench.progress.finish();
         let document = reports::programs(&compared.comparison, &compared.run);
         print_document(self.shown.format, &document)?;
-        programs::finish(&compared, &request, &store, self.shown.quiet)
+        programs::finish(&compared, &request, &workbench.store, is_quiet)
     }
 
     /// The cases asked for; none where two runs are to say which they share.

@@ -41,8 +41,10 @@ pub(crate) mod worker;
 pub(crate) mod workload;
 
 use crate::output::{Failure, Format, all_env, env};
+use crate::progress::Progress;
 use proofmark_engine::{
-    Arena, Arm, EngineError, Here, PeerShelf, Shard, Store, isa_cap, keep_freed_memory, regime,
+    Arena, Arm, Built, EngineError, Here, PeerShelf, Programs, Shard, Store, isa_cap,
+    keep_freed_memory, regime,
 };
 use proofmark_schema::isolation::ParseIsolationError;
 use proofmark_schema::{Isa, Isolation};
@@ -186,12 +188,47 @@ pub(crate) struct BuildCache {
 
 impl BuildCache {
     fn folder(&self) -> Option<std::path::PathBuf> {
-        let of_user = || {
-            let base = etcetera::choose_base_strategy().ok()?;
-            Some(etcetera::BaseStrategy::cache_dir(&base).join("proofmark"))
-        };
-        self.build_cache.clone().or_else(of_user)
+        self.build_cache.clone().or_else(cache_folder)
     }
+}
+
+/// What a command needs that runs programs of several sources.
+pub(crate) struct Workbench {
+    store: Store,
+    here: Here,
+    cache: Option<std::path::PathBuf>,
+    progress: Progress,
+}
+
+impl Workbench {
+    fn open(
+        store: &StorePath,
+        builds: &BuildCache,
+        level: Option<Isolation>,
+        is_quiet: bool,
+    ) -> Result<Workbench, Failure> {
+        let progress = Progress::new(is_quiet);
+        let (store, cache) = (store.open()?, builds.folder());
+        Ok(Workbench { store, here: here(level)?, cache, progress })
+    }
+
+    /// Programs of this one, of the store, and of the revisions of a folder.
+    fn programs<'a>(&'a self, repo: &'a std::path::Path) -> Programs<'a> {
+        Programs {
+            store: &self.store,
+            cache: self.cache.as_deref(),
+            here: &self.here,
+            repo,
+            listener: &self.progress,
+            built: Built::default(),
+        }
+    }
+}
+
+/// This program's folder among the user's caches.
+fn cache_folder() -> Option<std::path::PathBuf> {
+    let base = etcetera::choose_base_strategy().ok()?;
+    Some(etcetera::BaseStrategy::cache_dir(&base).join("proofmark"))
 }
 
 /// Where a run lies, and the number that other commands take for it.

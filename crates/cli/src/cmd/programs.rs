@@ -89,7 +89,7 @@ pub(crate) fn finish(
     is_quiet: bool,
 ) -> Result<u8, Failure> {
     if !is_quiet {
-        say(&format!("{}, seed {}", kept(store, &compared.run)?, request.seed));
+        say(&format!("{}, seed {}", kept(store, &compared.run)?, request.terms.seed));
     }
     Ok(exit::of_decision(compared.severity))
 }

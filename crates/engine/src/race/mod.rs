@@ -19,3 +19,4 @@ pub(crate) use field::{race_field, refused_while_measured, tell_new_inputs};
 pub(crate) use in_process::{call_ns, fork_join_ns};
 pub use isolated::regime;
 pub(crate) use isolated::{at, check_cache, isolated};
+pub(crate) use revision::io_error;

@@ -268,7 +268,8 @@ fn card(package: &Value) -> Option<WorkerCard> {
     })
 }
 
-pub(super) fn io_error(action: &'static str, path: &Path) -> impl FnOnce(io::Error) -> EngineError {
+/// An error of reading or writing a path, as one of the store.
+pub(crate) fn io_error(action: &'static str, path: &Path) -> impl FnOnce(io::Error) -> EngineError {
     let path = path.to_owned();
     move |source| StoreError::Io { action, path, source }.into()
 }

@@ -3,7 +3,7 @@
 //! Every candidate is raced against the good end, never against a stored time. The error rate of
 //! the whole search is divided by the most steps that it may take.
 
-use super::compare::{ProgramSides, ProgramsRequest, compare_programs};
+use super::compare::{ProgramSides, ProgramTerms, ProgramsRequest, compare_programs};
 use crate::git::Repository;
 use crate::plan::CommandPair;
 use crate::race::Programs;
@@ -12,6 +12,7 @@ use proofmark_programs::Command;
 use proofmark_programs::search::{Answer, first_bad, most_steps};
 use proofmark_schema::decision::Standing;
 use proofmark_schema::program::ProgramDecision;
+use proofmark_store::Store;
 use std::collections::BTreeMap;
 
 /// Revisions that may be skipped before the error rate is used up.
@@ -28,9 +29,8 @@ pub struct BisectRequest {
     pub command: Option<Command>,
     /// What builds a revision before its command runs.
     pub build: Option<Command>,
-    /// How each race is run. Its sides are those of the search, and its error rate is that of the
-    /// whole.
-    pub terms: ProgramsRequest,
+    /// How each race is run; the error rate is that of the whole search.
+    pub terms: ProgramTerms,
 }
 
 /// One revision that was tried.
@@ -86,7 +86,7 @@ pub fn bisect(programs: &Programs<'_>, request: &BisectRequest) -> Result<Bisect
         effect: 1.0,
         tried: Vec::new(),
         steps_left: steps - 1,
-        kept: Kept::open(programs, &good, &bad, request)?,
+        kept: Kept::open(programs.store, &[&good, &bad], request)?,
     };
     search.measure_ends(&bad)?;
     let known = search.kept.answers(&commits);
@@ -117,7 +117,7 @@ struct Search<'a> {
     tried: Vec<Tried>,
     /// Races that the error rate is divided by and that have not been run.
     steps_left: u32,
-    kept: Kept,
+    kept: Kept<'a>,
 }
 
 impl Search<'_> {
@@ -138,11 +138,10 @@ impl Search<'_> {
     fn race(&self, commit: &str) -> Result<Vec<ProgramDecision>, EngineError> {
         let mut terms = self.request.terms.clone();
         terms.alpha = self.alpha;
-        terms.names = [self.request.good.clone(), commit[..12].to_owned()];
         terms.filter = self.name.clone().or(terms.filter);
         let arm =
             |commit: &str| Arm { source: Source::Revision(commit.to_owned()), contender: None };
-        terms.sides = match &self.request.command {
+        let sides = match &self.request.command {
             None => ProgramSides::Benches([arm(self.good), arm(commit)]),
             Some(command) => {
                 let mut sides = [command.clone(), command.clone()];
@@ -154,7 +153,9 @@ impl Search<'_> {
                 ProgramSides::Commands(vec![CommandPair { name, sides }])
             }
         };
-        Ok(compare_programs(self.programs, &terms)?.comparison.decisions)
+        let names = [self.request.good.clone(), commit[..12].to_owned()];
+        let request = ProgramsRequest { sides, names, terms };
+        Ok(compare_programs(self.programs, &request)?.comparison.decisions)
     }
 
     /// Whether a revision is bad.
@@ -198,54 +199,41 @@ fn judged(decision: &ProgramDecision, effect: f64) -> Answer {
     }
 }
 
-/// Answers of a search on disk, so that it can go on.
-struct Kept {
-    path: std::path::PathBuf,
-    words: BTreeMap<String, String>,
+/// Answers of a search in the store, so that it can go on.
+struct Kept<'a> {
+    store: &'a Store,
+    /// Its name in the store.
+    name: String,
+    by_commit: BTreeMap<String, Answer>,
 }
 
-const WORDS: [(Answer, &str); 2] = [(Answer::Good, "good"), (Answer::Bad, "bad")];
-
-impl Kept {
+impl<'a> Kept<'a> {
     fn open(
-        programs: &Programs<'_>,
-        good: &str,
-        bad: &str,
+        store: &'a Store,
+        ends: &[&str; 2],
         request: &BisectRequest,
-    ) -> Result<Kept, EngineError> {
-        let folder = programs.store.root().join("bisects");
-        let what = format!("{good} {bad} {:?} {:?}", request.command, request.terms.filter);
-        let number = what.bytes().fold(0, |hash, byte| proofmark_tensor::mix(hash, 5, byte.into()));
-        let path = folder.join(format!("{number:016x}.json"));
-        std::fs::create_dir_all(&folder).map_err(failed("make", &folder))?;
-        let text = std::fs::read(&path).unwrap_or_default();
+    ) -> Result<Kept<'a>, EngineError> {
+        let BisectRequest { command, build, terms, .. } = request;
+        let what = format!("{ends:?} {command:?} {build:?} {:?}", terms.filter);
+        let hash = blake3::hash(what.as_bytes()).to_hex();
+        let name = format!("bisect-{}.json", &hash[..16]);
+        let text = store.read_file(&name)?.unwrap_or_default();
         // A file that cannot be read is like none: its revisions are raced again.
-        Ok(Kept { path, words: serde_json::from_slice(&text).unwrap_or_default() })
+        let by_commit = serde_json::from_slice(&text).unwrap_or_default();
+        Ok(Kept { store, name, by_commit })
     }
 
     /// What is known; skipped revisions are tried again.
     fn answers(&self, commits: &[&str]) -> BTreeMap<usize, Answer> {
-        let known = commits.iter().enumerate().filter_map(|(at, commit)| {
-            let word = self.words.get(*commit)?;
-            let (answer, _) = WORDS.iter().find(|(_, known)| known == word)?;
-            Some((at, *answer))
-        });
-        known.collect()
+        let known = commits.iter().enumerate();
+        known.filter_map(|(at, commit)| Some((at, *self.by_commit.get(*commit)?))).collect()
     }
 
     fn keep(&mut self, commit: &str, answer: Answer) -> Result<(), EngineError> {
-        if let Some((_, word)) = WORDS.iter().find(|(known, _)| *known == answer) {
-            self.words.insert(commit.to_owned(), (*word).to_owned());
+        if answer != Answer::Skipped {
+            self.by_commit.insert(commit.to_owned(), answer);
         }
-        let text = serde_json::to_vec_pretty(&self.words).unwrap_or_default();
-        std::fs::write(&self.path, text).map_err(failed("write", &self.path))
+        let text = serde_json::to_vec_pretty(&self.by_commit).unwrap_or_default();
+        Ok(self.store.write_file(&self.name, &text)?)
     }
-}
-
-fn failed(
-    action: &'static str,
-    path: &std::path::Path,
-) -> impl FnOnce(std::io::Error) -> EngineError {
-    let path = path.to_owned();
-    move |source| proofmark_store::StoreError::Io { action, path, source }.into()
 }

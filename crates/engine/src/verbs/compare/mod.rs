@@ -6,7 +6,9 @@ mod request;
 mod severity;
 mod weak;
 
-pub use programs::{ProgramSides, ProgramsCompared, ProgramsRequest, Tolerance, compare_programs};
+pub use programs::{
+    ProgramSides, ProgramTerms, ProgramsCompared, ProgramsRequest, Tolerance, compare_programs,
+};
 pub(crate) use request::Sides;
 pub use request::{CompareRequest, Compared};
 

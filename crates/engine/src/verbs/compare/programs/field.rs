@@ -47,14 +47,14 @@ impl Field {
                 }
             }
         }
-        if let Some(filter) = &request.filter {
+        if let Some(filter) = &request.terms.filter {
             let is_wanted = |name: &str| name.contains(filter) || is_match(filter, name);
             field.pairs.retain(|pair| is_wanted(&shown_name(&pair[1])));
             field.only.iter_mut().for_each(|only| only.retain(|name| is_wanted(name)));
         }
         if field.pairs.is_empty() && field.only.iter().all(Vec::is_empty) {
             let place = request.names.join(" and ");
-            let why = match &request.filter {
+            let why = match &request.terms.filter {
                 Some(filter) => format!(" that `{filter}` means"),
                 None if field.notes.is_empty() => String::new(),
                 None => format!(" ({})", field.notes.join("; ")),

@@ -7,10 +7,10 @@ mod field;
 mod request;
 mod tolerance;
 
-pub use request::{ProgramSides, ProgramsCompared, ProgramsRequest};
+pub use request::{ProgramSides, ProgramTerms, ProgramsCompared, ProgramsRequest};
 pub use tolerance::Tolerance;
 
-use crate::race::{Evidence, Programs, two_rounds};
+use crate::race::{Evidence, Programs, io_error, two_rounds};
 use crate::record::RunLog;
 use crate::{EngineError, Event};
 use field::{Field, shown_name};
@@ -23,7 +23,6 @@ use proofmark_schema::decision::{Round, Standing};
 use proofmark_schema::plan::{Plan, RunKind};
 use proofmark_schema::program::{ProgramComparison, ProgramDecision, ProgramEntry, ProgramOutcome};
 use request::FIRST_TIMEOUT_NS;
-use std::path::PathBuf;
 use tolerance::severity;
 
 /// Races programs until it is decided which is faster. What looks slower is raced again with fresh
@@ -35,17 +34,19 @@ pub fn compare_programs(
     programs: &Programs<'_>,
     request: &ProgramsRequest,
 ) -> Result<ProgramsCompared, EngineError> {
-    let folder = Folder::make()?;
-    let scratch = Scratch::new(&folder.0);
+    let place = std::env::temp_dir();
+    let folder = tempfile::Builder::new().prefix("proofmark-").tempdir_in(&place);
+    let folder = folder.map_err(io_error("make a folder in", &place))?;
+    let scratch = Scratch::new(folder.path());
     let mut field = Field::of(programs, request, &scratch)?;
-    let facts = proofmark_machine::facts(request.cap);
+    let facts = proofmark_machine::facts(request.terms.cap);
     let log = RunLog::create(programs.store, &plan(request), &facts)?;
     let [base, other] = request.names.clone();
     let decisions = field.pairs.iter().map(open).collect();
     let comparison = ProgramComparison {
         base,
         other,
-        alpha: request.alpha,
+        alpha: request.terms.alpha,
         decisions,
         only_base: std::mem::take(&mut field.only[0]),
         only_other: std::mem::take(&mut field.only[1]),
@@ -65,12 +66,12 @@ pub fn compare_programs(
     };
     let cases = field.pairs.len();
     let mut race = |round, case, alpha| meeting.race(round, case, alpha);
-    let standings = two_rounds(cases, request.alpha, request.report_margin, &mut race)?;
+    let standings = two_rounds(cases, request.terms.alpha, request.terms.report_margin, &mut race)?;
     let Meeting { mut comparison, mut log, .. } = meeting;
     for (decision, standing) in comparison.decisions.iter_mut().zip(standings) {
         decision.standing = standing;
     }
-    let excuse = |decision: &ProgramDecision| request.tolerance.as_ref()?.excuse(decision);
+    let excuse = |decision: &ProgramDecision| request.terms.tolerance.as_ref()?.excuse(decision);
     let severity = severity(&comparison.decisions, &excuse);
     let excused: Vec<String> = comparison.decisions.iter().filter_map(excuse).collect();
     comparison.notes.extend(excused);
@@ -79,7 +80,7 @@ pub fn compare_programs(
 }
 
 fn settings(request: &ProgramsRequest) -> Settings {
-    Settings { is_pinned: request.is_pinned, timeout_ns: FIRST_TIMEOUT_NS }
+    Settings { is_pinned: request.terms.is_pinned, timeout_ns: FIRST_TIMEOUT_NS }
 }
 
 fn open(sides: &[Bench; 2]) -> ProgramDecision {
@@ -98,7 +99,7 @@ fn open(sides: &[Bench; 2]) -> ProgramDecision {
 fn plan(request: &ProgramsRequest) -> Plan {
     Plan {
         format: FORMAT_VERSION,
-        seed: request.seed,
+        seed: request.terms.seed,
         kind: RunKind::Programs,
         items: Vec::new(),
         absent: Vec::new(),
@@ -142,22 +143,22 @@ impl Meeting<'_> {
         let number = case as u64 + if round == Round::Screen { 0 } else { 1 << 32 };
         let rules = Rules {
             round,
-            seed: proofmark_tensor::mix(request.seed, 3, number),
-            budget_ns: (request.seconds * 1e9) as u64,
+            seed: proofmark_tensor::mix(request.terms.seed, 3, number),
+            budget_ns: (request.terms.seconds * 1e9) as u64,
             process_ns: rehearsed.process_ns,
             alpha,
-            report_margin: request.report_margin,
-            same_margin: request.same_margin,
+            report_margin: request.terms.report_margin,
+            same_margin: request.terms.same_margin,
         };
-        if round == Round::Screen && rules.longest_seconds() > 2.0 * request.seconds {
+        if round == Round::Screen && rules.longest_seconds() > 2.0 * request.terms.seconds {
             let needed = rules.longest_seconds();
             self.programs.listener.hear(&Event::Note(format!(
                 "{name}: one process takes {:.1} s, so that the first decision takes {needed:.0} s",
                 rules.process_ns / 1e9
             )));
         }
-        proofmark_measure::await_quiet((request.quiet_seconds * 1e9) as u64);
-        let pinned = request.is_pinned.then(Pinned::to_last_processor);
+        proofmark_measure::await_quiet((request.terms.quiet_seconds * 1e9) as u64);
+        let pinned = request.terms.is_pinned.then(Pinned::to_last_processor);
         let raced = race(&name, &mut self.contests[case], &rules);
         drop(pinned);
         let raced = match raced {
@@ -172,7 +173,7 @@ impl Meeting<'_> {
             verdict: ruling.verdict,
             ratio: ruling.ratio.estimate,
             p_value: ruling.p_value,
-            has_time_left: ruling.seconds < request.seconds,
+            has_time_left: ruling.seconds < request.terms.seconds,
         };
         let decision = &mut self.comparison.decisions[case];
         match round {
@@ -190,7 +191,7 @@ impl Meeting<'_> {
                 let decision = &mut self.comparison.decisions[case];
                 decision.outcome = rehearsed.outcome;
                 decision.output.clone_from(&rehearsed.output);
-                if rehearsed.is_parallel && self.request.is_pinned {
+                if rehearsed.is_parallel && self.request.terms.is_pinned {
                     self.comparison.notes.push(format!(
                         "{}: it uses several processors, and was kept on one; give `--threads` \
                          to race it on all",
@@ -227,34 +228,12 @@ impl Meeting<'_> {
         let screens = self.comparison.decisions.iter().filter_map(|it| it.screen.as_ref());
         let took: Vec<f64> = screens.map(|ruling| ruling.seconds).collect();
         let each = match took.len() {
-            0 => self.request.seconds / 3.0,
+            0 => self.request.terms.seconds / 3.0,
             count => took.iter().sum::<f64>() / count as f64,
         };
         match round {
             Round::Screen => each * (self.contests.len() - case) as f64,
             Round::Confirmation => each,
         }
-    }
-}
-
-/// A folder that is removed in the end.
-struct Folder(PathBuf);
-
-impl Folder {
-    fn make() -> Result<Folder, EngineError> {
-        let name = format!("proofmark-programs-{}", std::process::id());
-        let folder = std::env::temp_dir().join(name);
-        std::fs::create_dir_all(&folder).map_err(|source| {
-            let (action, path) = ("make", folder.clone());
-            proofmark_store::StoreError::Io { action, path, source }
-        })?;
-        Ok(Folder(folder))
-    }
-}
-
-impl Drop for Folder {
-    fn drop(&mut self) {
-        // What is left in the temporary folder does no harm.
-        let _ = std::fs::remove_dir_all(&self.0);
     }
 }

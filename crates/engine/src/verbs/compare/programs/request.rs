@@ -25,6 +25,13 @@ pub struct ProgramsRequest {
     pub sides: ProgramSides,
     /// The names of the sides, as they were asked for.
     pub names: [String; 2],
+    /// How each race is run and judged.
+    pub terms: ProgramTerms,
+}
+
+/// How races of programs are run and judged.
+#[derive(Clone, Debug)]
+pub struct ProgramTerms {
     /// Only benchmarks whose name contains this text, or matches it as a pattern.
     pub filter: Option<String>,
     /// Seconds after which no further trial of a race starts.
