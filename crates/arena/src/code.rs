@@ -2,21 +2,13 @@
 //!
 //! The supervisor reads the list, so that a judged process does not state its own identity.
 
+use crate::hashes::{hash, open, sha256};
 use proofmark_schema::{CodeFile, Receipt};
 use rustix::process::Pid;
-use sha2::{Digest, Sha256};
-use std::collections::{BTreeMap, BTreeSet};
-use std::fs::{self, File, Metadata, OpenOptions};
-use std::io::{self, Read};
-use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
+use std::collections::BTreeSet;
+use std::fs;
+use std::os::unix::fs::MetadataExt;
 use std::path::Path;
-use std::sync::{Mutex, PoisonError};
-
-/// Greatest file that is hashed; no library comes near it.
-const MOST_BYTES: u64 = 16 << 30;
-
-/// Bytes that are read from a file at once.
-const PIECE_BYTES: usize = 1 << 20;
 
 /// Notes in a receipt which files of code a process has mapped, beside those that the receipt
 /// names already. A process that has ended has none.
@@ -85,64 +77,6 @@ impl<'a> Mapped<'a> {
 /// What the kernel writes behind the path of a file that was removed.
 const DELETED: &str = " (deleted)";
 
-/// What tells one state of a file from another: device, inode, size and the times of its last
-/// changes.
-type Stamp = (u64, u64, u64, [i64; 4]);
-
-/// Hashes of files as this process found them, so that the workers of many trials cost one read.
-static KNOWN: Mutex<BTreeMap<Stamp, String>> = Mutex::new(BTreeMap::new());
-
-/// The SHA-256 of a file, in hexadecimal. A file that has not changed is read once in the life of
-/// this process.
-///
-/// # Errors
-/// If it cannot be read.
-pub fn sha256(path: &Path) -> io::Result<String> {
-    let (file, facts) = open(path)?;
-    hash(file, &facts)
-}
-
-/// Opens a plain file that is not too large. A judged process may have chosen the path, so neither
-/// a pipe nor a huge file may hold up the supervisor.
-fn open(path: &Path) -> io::Result<(File, Metadata)> {
-    let flags = libc::O_NONBLOCK | libc::O_NOCTTY;
-    let file = OpenOptions::new().read(true).custom_flags(flags).open(path)?;
-    let facts = file.metadata()?;
-    match facts.is_file() && facts.size() <= MOST_BYTES {
-        true => Ok((file, facts)),
-        false => Err(io::ErrorKind::InvalidInput.into()),
-    }
-}
-
-fn hash(mut file: File, facts: &Metadata) -> io::Result<String> {
-    // Held while the file is read: others that need the same hash wait for it.
-    let mut known = KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
-    if let Some(hash) = known.get(&stamp(facts)) {
-        return Ok(hash.clone());
-    }
-    let mut hasher = Sha256::new();
-    let mut piece = vec![0; PIECE_BYTES];
-    loop {
-        match file.read(&mut piece) {
-            Ok(0) => break,
-            Ok(count) => hasher.update(&piece[..count]),
-            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-            Err(error) => return Err(error),
-        }
-    }
-    let hash: String = hasher.finalize().iter().map(|byte| format!("{byte:02x}")).collect();
-    // A file that was written meanwhile is read again the next time.
-    if stamp(&file.metadata()?) == stamp(facts) {
-        known.insert(stamp(facts), hash.clone());
-    }
-    Ok(hash)
-}
-
-fn stamp(facts: &Metadata) -> Stamp {
-    let times = [facts.mtime(), facts.mtime_nsec(), facts.ctime(), facts.ctime_nsec()];
-    (facts.dev(), facts.ino(), facts.size(), times)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -178,21 +112,5 @@ mod tests {
         let once = receipt.clone();
         note(rustix::process::getpid(), &mut receipt);
         assert_eq!(receipt, once, "a second look finds the same");
-    }
-
-    #[test]
-    fn a_hash_is_that_of_the_bytes_and_follows_their_changes() {
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("file");
-        fs::write(&path, "abc").unwrap();
-        let abc = "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad";
-        assert_eq!(sha256(&path).unwrap(), abc);
-        assert_eq!(sha256(&path).unwrap(), abc);
-        fs::write(&path, "abcd").unwrap();
-        assert_ne!(sha256(&path).unwrap(), abc);
-        assert!(sha256(folder.path()).is_err(), "a folder has no bytes");
-        let huge = File::create(folder.path().join("huge")).unwrap();
-        huge.set_len(MOST_BYTES + 1).unwrap();
-        assert!(sha256(&folder.path().join("huge")).is_err(), "it would take minutes");
     }
 }

@@ -39,6 +39,7 @@ mod crash;
 mod descendants;
 mod fault;
 mod footprint;
+mod hashes;
 mod heap;
 #[cfg(test)]
 mod hostile;
@@ -57,9 +58,9 @@ mod wait;
 mod worker;
 
 pub use batch::{Batch, Change, Inputs, Ran};
-pub use code::sha256;
 pub use fault::Fault;
 pub use footprint::Footprint;
+pub use hashes::{keep_hashes_in, sha256};
 pub use heap::{give_back_memory, keep_freed_memory};
 pub use limits::Limits;
 pub use operand::{OperandPlan, Stray, StrayPlace};

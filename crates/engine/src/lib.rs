@@ -79,7 +79,7 @@ pub use workload::{
 pub use proofmark_analyze::Among;
 pub use proofmark_analyze::policy::{self, Day};
 pub use proofmark_analyze::{exit_severity, findings, is_match};
-pub use proofmark_arena::{Arena, Regime, clear_scratch, keep_freed_memory};
+pub use proofmark_arena::{Arena, Regime, clear_scratch, keep_freed_memory, keep_hashes_in};
 pub use proofmark_contract::{Attribute, AttributeKind, Entry, Role};
 pub use proofmark_machine::{doctor, facts, load, unix_seconds};
 pub use proofmark_ops::tuning::{Blocks, Settings};

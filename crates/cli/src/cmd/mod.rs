@@ -44,7 +44,7 @@ use crate::output::{Failure, Format, all_env, env};
 use crate::progress::Progress;
 use proofmark_engine::{
     Arena, Arm, Built, EngineError, Here, PeerShelf, Programs, Shard, Store, isa_cap,
-    keep_freed_memory, regime,
+    keep_freed_memory, keep_hashes_in, regime, unix_seconds,
 };
 use proofmark_schema::isolation::ParseIsolationError;
 use proofmark_schema::{Isa, Isolation};
@@ -56,6 +56,9 @@ use std::ffi::OsString;
 fn here(level: Option<Isolation>) -> Result<Here, Failure> {
     constants::in_force()?;
     keep_freed_memory();
+    if let Some(folder) = cache_folder() {
+        keep_hashes_in(&folder.join("hashes"), unix_seconds());
+    }
     let program = std::env::current_exe()
         .map_err(|error| Failure::environment(format!("cannot find this program: {error}")))?;
     let shelf = shelf();
