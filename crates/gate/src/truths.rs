@@ -95,6 +95,103 @@ fn numbers(truth: &Truth) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use proofmark_contract::{Attribute, Axis, BadCase, Definition, Signature, Specials};
+    use proofmark_schema::{DType, Work};
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
+    /// An op that counts how often it is asked.
+    struct Counted {
+        is_costly: bool,
+        asked: AtomicUsize,
+    }
+
+    impl Counted {
+        fn new(is_costly: bool) -> Counted {
+            Counted { is_costly, asked: AtomicUsize::new(0) }
+        }
+
+        fn asked(&self) -> usize {
+            self.asked.load(Ordering::Relaxed)
+        }
+    }
+
+    impl Definition for Counted {
+        fn name(&self) -> &'static str {
+            "counted"
+        }
+        fn summary(&self) -> &'static str {
+            ""
+        }
+        fn axes(&self) -> &'static [Axis] {
+            &[]
+        }
+        fn attributes(&self) -> &'static [Attribute] {
+            &[]
+        }
+        fn dtypes(&self) -> &'static [DType] {
+            &[]
+        }
+        fn signature(&self, _: &Case) -> Result<Signature, BadCase> {
+            Ok(Signature::new(Vec::new()))
+        }
+    }
+
+    impl Op for Counted {
+        fn work(&self, _: &Case) -> Work {
+            Work::default()
+        }
+        fn reduction(&self, _: &Case) -> u64 {
+            1
+        }
+        fn has_costly_truth(&self) -> bool {
+            self.is_costly
+        }
+        fn specials(&self, _: &Case, _: &Signature) -> Specials {
+            unreachable!("nothing is proven here")
+        }
+        fn proof_cases(&self, _: DType) -> Vec<Case> {
+            Vec::new()
+        }
+        fn oracle(&self, _: &Case, inputs: &Values, _: usize, _: &Want) -> Truth {
+            self.asked.fetch_add(1, Ordering::Relaxed);
+            Truth { value: inputs.tensors[0].clone(), ..Truth::default() }
+        }
+    }
+
+    #[test]
+    fn a_costly_truth_is_computed_once_for_each_question() {
+        let case = |text: &str| text.parse::<Case>().unwrap();
+        let inputs = |values: &[f64]| Values { tensors: vec![values.to_vec(), Vec::new()] };
+        let (small, other) = (case("counted:f32[d=2]"), case("counted:f32[d=3]"));
+        let (zeros, signed) = (inputs(&[0.0, 1.0]), inputs(&[-0.0, 1.0]));
+        let moved = Values { tensors: vec![vec![0.0], vec![1.0]] };
+        let (all, one) = (Want::all(), Want::some(None, Some(vec![1])));
+        let (op, twin) = (Counted::new(true), Counted::new(true));
+        let questions: [(&Counted, &Case, &Values, usize, &Want); 7] = [
+            (&op, &small, &zeros, 0, &all),
+            (&op, &other, &zeros, 0, &all),
+            (&op, &small, &signed, 0, &all),
+            (&op, &small, &moved, 0, &all),
+            (&op, &small, &zeros, 1, &all),
+            (&op, &small, &zeros, 0, &one),
+            (&twin, &small, &zeros, 0, &all),
+        ];
+        let asked = || op.asked() + twin.asked();
+        for round in 0..2 {
+            for (at, (op, case, inputs, k, want)) in questions.into_iter().enumerate() {
+                let found = truth(op, case, inputs, k, want).unwrap();
+                assert_eq!(found.value.len(), inputs.tensors[0].len());
+                let same = found.value.iter().zip(&inputs.tensors[0]);
+                assert!(same.into_iter().all(|(a, b)| a.to_bits() == b.to_bits()), "{at}");
+                assert_eq!(asked(), if round == 0 { at + 1 } else { 7 }, "{at}");
+            }
+        }
+        let cheap = Counted::new(false);
+        for count in 1..3 {
+            truth(&cheap, &small, &zeros, 0, &all).unwrap();
+            assert_eq!(cheap.asked(), count, "it is computed again");
+        }
+    }
 
     fn truth_of(count: usize) -> Arc<Truth> {
         Arc::new(Truth { value: vec![1.0; count], ..Truth::default() })
