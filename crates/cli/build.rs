@@ -2,6 +2,7 @@
 
 #![expect(clippy::disallowed_methods, reason = "a build script asks git and the compiler")]
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -48,8 +49,13 @@ fn from_git(folder: &Path) -> Option<String> {
     let root = PathBuf::from(git(&["rev-parse", "--show-toplevel"])?);
     // The log of HEAD grows with every commit and checkout; files change the mark.
     let log = folder.join(git(&["rev-parse", "--git-path", "logs/HEAD"])?);
-    let watched = [log, root.join("crates"), root.join("Cargo.toml"), root.join("Cargo.lock")];
-    for path in watched.iter().filter(|path| path.exists()) {
+    // Folders of crates by their parts that git knows: builds and tests write beside those.
+    let listed = git(&["ls-files", "--full-name", "--", ":/crates"])?;
+    let part = |file: &str| file.splitn(4, '/').take(3).collect::<PathBuf>();
+    let parts: BTreeSet<PathBuf> = listed.lines().map(part).collect();
+    let watched = parts.into_iter().chain(["Cargo.toml", "Cargo.lock"].map(PathBuf::from));
+    let watched = watched.map(|path| root.join(path)).chain([log]);
+    for path in watched.filter(|path| path.exists()) {
         println!("cargo::rerun-if-changed={}", path.display());
     }
     let commit = git(&["rev-parse", "HEAD"])?;

@@ -14,7 +14,7 @@ pub(crate) fn run(root: &Path) -> Result<(), Failure> {
     // Commands run in other folders.
     let root = &root.canonicalize().map_err(|error| error.to_string())?;
     let program = check::program(root)?;
-    check::cargo(root, &["build", "--quiet", "-p", "proofmark-mcp"], &[])?;
+    check::cargo(root, &["build", "--quiet", "--workspace", "--bin", "proofmark-mcp"], &[])?;
     let peers = root.join("target/own-peers");
     check::add_peer(&peers, &program, "pytorch")?;
     let place = fresh(&root.join("target/mcp-walk"))?;
