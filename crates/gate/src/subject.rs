@@ -124,6 +124,7 @@ impl<'a> Subject<'a> {
 
     /// Lays the operands out anew.
     pub(crate) fn arrange(&mut self, setup: Setup) -> Result<(), Fault> {
+        let padding = if self.loaded.contract.dense_rows { 0 } else { setup.padding };
         let plans: Vec<OperandPlan> = self
             .signature
             .operands()
@@ -131,9 +132,9 @@ impl<'a> Subject<'a> {
             .map(|operand| OperandPlan {
                 name: operand.name.to_owned(),
                 dtype: operand.dtype,
-                layout: if operand.free_row_stride && setup.padding > 0 {
+                layout: if operand.free_row_stride && padding > 0 {
                     let cols = operand.layout().cols();
-                    Layout::padded(operand.shape.as_slice(), cols + setup.padding)
+                    Layout::padded(operand.shape.as_slice(), cols + padding)
                 } else {
                     operand.layout()
                 },

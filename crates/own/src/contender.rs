@@ -363,7 +363,9 @@ impl Peer for OwnKernel {
     }
 
     fn contract(&self, case: &ExplicitCase) -> ErrorContract {
-        self.file.contract(case)
+        // A case without operands is refused before anything asks for its contract.
+        let signature = self.op.signature(case).unwrap_or_else(|_| Signature::new(Vec::new()));
+        self.file.contract(case, &signature)
     }
 
     fn load(

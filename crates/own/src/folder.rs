@@ -1,6 +1,7 @@
 //! Folders that define ops: where they are, and what they become.
 
 use crate::contender::KERNELS;
+use crate::kernel::KernelFile;
 use crate::manifest::Manifest;
 use crate::page::{FileError, Page};
 use crate::reference::{Python, Reference};
@@ -52,10 +53,10 @@ fn paths_in(folder: &Path) -> impl Iterator<Item = PathBuf> + use<> {
 }
 
 /// Whether a folder adds kernels to the op of its name, which is defined elsewhere: it has no
-/// `op.toml`, and a `.toml` file in its folder `kernels`.
+/// `op.toml`, and a `.toml` file or a file in Python with a header of ours in its folder `kernels`.
 pub fn adds_kernels(folder: &Path) -> bool {
-    let is_kernel = |path: PathBuf| path.extension().is_some_and(|it| it == "toml");
-    !folder.join(MANIFEST).is_file() && paths_in(&folder.join(KERNELS)).any(is_kernel)
+    let mut beside = paths_in(&folder.join(KERNELS));
+    !folder.join(MANIFEST).is_file() && beside.any(|path| KernelFile::is_marked(&path))
 }
 
 /// Where `cargo bench` leaves the kernels of its programs, below the folder of a project.

@@ -137,6 +137,8 @@ pub(crate) const PLAIN: ErrorContract = ErrorContract {
     cancels: false,
     rounds_inside: false,
     finite_only: false,
+    dense_rows: false,
+    interpreted: false,
 };
 
 /// The same for a library that flushes subnormals, or loses them on the way.

@@ -63,6 +63,13 @@ pub struct ErrorContract {
     /// Whether nothing is promised for operands that are NaN or infinite.
     #[cfg_attr(feature = "serde", serde(default))]
     pub finite_only: bool,
+    /// Whether it takes operands without padding between rows only, as timed calls have them.
+    #[cfg_attr(feature = "serde", serde(default, skip_serializing_if = "std::ops::Not::not"))]
+    pub dense_rows: bool,
+    /// Whether it runs in an interpreter that shows what the code computes, not how fast it is. It
+    /// is proven like any other, and never has a time.
+    #[cfg_attr(feature = "serde", serde(default, skip_serializing_if = "std::ops::Not::not"))]
+    pub interpreted: bool,
 }
 
 impl ErrorContract {
@@ -74,6 +81,8 @@ impl ErrorContract {
             (self.cancels, "may lose results that are small against their operands"),
             (self.rounds_inside, "rounds to the element type on the way"),
             (self.finite_only, "promises nothing for NaN and infinities"),
+            (self.dense_rows, "takes rows without padding only"),
+            (self.interpreted, "was proven in an interpreter and has no time"),
         ];
         all.into_iter().filter(|(is_so, _)| *is_so).map(|(_, words)| words).collect()
     }
@@ -88,6 +97,8 @@ impl Default for ErrorContract {
             cancels: false,
             rounds_inside: false,
             finite_only: false,
+            dense_rows: false,
+            interpreted: false,
         }
     }
 }

@@ -64,7 +64,7 @@ def introduce(case):
 
 def packages():
     """Versions of what the file has imported."""
-    known = ["torch", "numpy", "jax", "numba", "scipy"]
+    known = ["triton", "torch", "numpy", "jax", "numba", "scipy"]
     loaded = [name for name in known if name in sys.modules]
     return [f"{name} {getattr(sys.modules[name], '__version__', 'unknown')}" for name in loaded]
 

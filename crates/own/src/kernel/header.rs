@@ -31,6 +31,10 @@ pub struct PythonCode {
     pub has_jit: bool,
     /// It starts a compiler.
     pub has_compiler: bool,
+    /// It is written for another device, and interpreted here.
+    pub is_interpreted: bool,
+    /// The names of its parameters; none if the file does not show them, or it takes any.
+    pub parameters: Option<Vec<String>>,
 }
 
 /// What the operands of a function in Python are. All lie on the memory of the operands.
@@ -66,7 +70,14 @@ const FRAMEWORKS: &[(&str, Tensors)] = &[
     ("numpy", Tensors::Numpy),
     ("scipy", Tensors::Numpy),
     ("numba", Tensors::Numpy),
+    (TRITON, Tensors::Torch),
 ];
+
+/// What a header of ours has.
+pub(super) const MARK: &str = "[tool.proofmark]";
+
+/// The package whose kernels its interpreter runs.
+const TRITON: &str = "triton";
 
 /// Packages that write machine code while they run.
 const COMPILERS_IN_MEMORY: &[&str] = &["torch", "jax", "numba"];
@@ -115,6 +126,7 @@ pub(super) fn parse(text: &str, path: &Path) -> Result<Described<PythonCode>, Fi
     let is_imported = |package: &&str| imported.contains(package);
     let first = imported.iter().find_map(|name| FRAMEWORKS.iter().find(|it| it.0 == *name));
     let function = wire.function.unwrap_or_else(|| "run".to_owned());
+    let parameters = parameters(text, &function);
     let file = path.file_name().unwrap_or_default().to_string_lossy();
     Ok(Described {
         summary: wire.summary.unwrap_or_else(|| format!("`{function}` of {file}")),
@@ -128,6 +140,8 @@ pub(super) fn parse(text: &str, path: &Path) -> Result<Described<PythonCode>, Fi
             has_strides: matches!(wire.rows, WireRows::Strided),
             has_jit: wire.jit.unwrap_or_else(|| COMPILERS_IN_MEMORY.iter().any(is_imported)),
             has_compiler: wire.compiler,
+            is_interpreted: imported.contains(&TRITON),
+            parameters,
         },
     })
 }
@@ -154,6 +168,38 @@ fn header(text: &str, path: &Path) -> Result<String, FileError> {
         (true, _) => Err(FileError::whole(path, format!("its header has no end `{END}`"))),
         (false, _) => Err(FileError::whole(path, "it has more than one header")),
     }
+}
+
+/// The names of a function's parameters, as the first `def` of that name has them. None if there is
+/// no such line, as for a function that a decorator of another makes, or if it takes any name.
+fn parameters(text: &str, function: &str) -> Option<Vec<String>> {
+    let definition = format!("def {function}(");
+    let place = text.lines().find_map(|line| {
+        line.starts_with(&definition).then(|| line.as_ptr().addr() - text.as_ptr().addr())
+    })?;
+    let (mut depth, mut names, mut name) = (0_u32, Vec::new(), String::new());
+    for letter in text[place + definition.len()..].chars() {
+        match letter {
+            '(' | '[' | '{' => depth += 1,
+            ')' if depth == 0 => return named(names, name),
+            ')' | ']' | '}' => depth = depth.checked_sub(1)?,
+            ',' if depth == 0 => names.push(std::mem::take(&mut name)),
+            _ if depth == 0 => name.push(letter),
+            _ => {}
+        }
+    }
+    None
+}
+
+/// The names of parameters, without types and default values; none if they take any name.
+fn named(mut texts: Vec<String>, last: String) -> Option<Vec<String>> {
+    texts.push(last);
+    let name = |text: &String| {
+        let end = text.find([':', '=']).unwrap_or(text.len());
+        text[..end].trim().to_owned()
+    };
+    let names: Vec<String> = texts.iter().map(name).collect();
+    (!names.iter().any(|name| name.starts_with("**"))).then_some(names)
 }
 
 /// The package that a line of Python imports.

@@ -22,7 +22,7 @@ pub use signature::{BadPrototype, Parameter, Pointee, Prototype, Scalar, Takes, 
 use crate::FileError;
 use arguments::{Scene, Source};
 use manifest::Described;
-use proofmark_contract::{ExplicitCase, Operand, Signature, Unsupported};
+use proofmark_contract::{ExplicitCase, Signature, Unsupported};
 use proofmark_peers::{Found, Needs, NotLoaded, Peered, Ready};
 use proofmark_schema::{DType, ErrorContract, Receipt, is_name};
 use std::fs;
@@ -101,18 +101,29 @@ impl KernelFile {
         Ok(KernelFile { path: path.to_owned(), name, summary, version, dtypes, promises, code })
     }
 
+    /// Whether a file is a kernel beyond doubt: folders called `kernels` are common, so that a file
+    /// in Python must have a header of ours.
+    pub(crate) fn is_marked(path: &Path) -> bool {
+        let has_header = || fs::read_to_string(path).is_ok_and(|text| text.contains(header::MARK));
+        KernelFile::is_name(path)
+            && (path.extension().is_some_and(|it| it == "toml") || has_header())
+    }
+
+    /// Whether a path has the name of a kernel's file.
+    fn is_name(path: &Path) -> bool {
+        let name = path.file_name().unwrap_or_default().to_string_lossy();
+        name.ends_with(".toml") || name.ends_with(".py") && !name.starts_with('_')
+    }
+
     /// The kernels of a folder, by name: its `.toml` files, and its `.py` files that do not begin
     /// with `_`. A folder that is not there has none.
     ///
     /// # Errors
     /// The first file that cannot be read, or a name that two files have.
     pub fn all_in(folder: &Path) -> Result<Vec<KernelFile>, FileError> {
-        let is_kernel = |path: &PathBuf| {
-            let name = path.file_name().unwrap_or_default().to_string_lossy();
-            name.ends_with(".toml") || name.ends_with(".py") && !name.starts_with('_')
-        };
         let entries = fs::read_dir(folder).into_iter().flatten().flatten();
-        let mut paths: Vec<PathBuf> = entries.map(|it| it.path()).filter(is_kernel).collect();
+        let paths = entries.map(|it| it.path());
+        let mut paths: Vec<PathBuf> = paths.filter(|path| KernelFile::is_name(path)).collect();
         paths.sort_unstable();
         for two in paths.windows(2) {
             if two[0].file_stem() == two[1].file_stem() {
@@ -124,8 +135,24 @@ impl KernelFile {
     }
 
     /// What it promises about its error on a case.
-    pub fn contract(&self, case: &ExplicitCase) -> ErrorContract {
-        self.promises.contract(case.dtype)
+    pub fn contract(&self, case: &ExplicitCase, signature: &Signature) -> ErrorContract {
+        // Operands that other kernels take with padding between rows.
+        let operands = signature.operands().iter().enumerate();
+        let mut padded = operands.filter(|(_, it)| it.free_row_stride && it.shape.len() > 1);
+        let dense_rows = match &self.code {
+            Code::Library(code) => {
+                let call = Scene { code, case, signature }.call();
+                let arguments = call.map(|call| call.arguments).unwrap_or_default();
+                let takes = |source| arguments.iter().any(|it| it.source == source);
+                padded.any(|(place, _)| {
+                    takes(Source::Operand(place)) && !takes(Source::Stride(place))
+                })
+            }
+            Code::Python(code) => !code.has_strides && padded.next().is_some(),
+        };
+        let interpreted = matches!(&self.code, Code::Python(code) if code.is_interpreted);
+        let promised = self.promises.contract(case.dtype);
+        ErrorContract { dense_rows, interpreted, ..promised }
     }
 
     /// Whether it does a case. The library is not opened, and no Python is run.
@@ -147,8 +174,8 @@ impl KernelFile {
         }
     }
 
-    /// Whether every call of its library depends on an axis or attribute of this name. A kernel in
-    /// Python may.
+    /// Whether every call of it depends on an axis or attribute of this name. A function in Python
+    /// may if its parameters cannot be read.
     pub fn takes(&self, name: &str) -> bool {
         let is_it = |parameter: &Parameter| match &parameter.value {
             Some(Value::Whole(formula)) => formula.uses(name),
@@ -159,36 +186,10 @@ impl KernelFile {
             Code::Library(code) => {
                 code.calls.iter().all(|call| call.prototype.parameters.iter().any(is_it))
             }
-            Code::Python(_) => true,
-        }
-    }
-
-    /// The operands of a case as the kernel takes them: rows lie densely where it cannot be told
-    /// how far they are apart.
-    ///
-    /// # Errors
-    /// The reason why it does not do the case.
-    pub fn taken(
-        &self,
-        case: &ExplicitCase,
-        signature: &Signature,
-    ) -> Result<Signature, Unsupported> {
-        let strided: Box<dyn Fn(usize) -> bool> = match &self.code {
-            Code::Library(code) => {
-                let arguments = Scene { code, case, signature }.call()?.arguments;
-                Box::new(move |place| arguments.iter().any(|it| it.source == Source::Stride(place)))
-            }
             Code::Python(code) => {
-                let has_strides = code.has_strides;
-                Box::new(move |_| has_strides)
+                code.parameters.as_ref().is_none_or(|all| all.iter().any(|it| it == name))
             }
-        };
-        let taken = |(place, operand): (usize, &Operand)| match strided(place) {
-            true => operand.clone(),
-            false => operand.clone().dense(),
-        };
-        // The read operands come first already, so that places stay.
-        Ok(Signature::new(signature.operands().iter().enumerate().map(taken).collect()))
+        }
     }
 
     /// Builds its library if `build` says how and it is older than its sources; `false` if there
@@ -289,7 +290,7 @@ pub fn load(
     let ready = ready(kernel, python, (case, signature), threads)?;
     let leak = |text: &str| -> &'static str { Box::leak(text.to_owned().into_boxed_str()) };
     let named = (leak(&kernel.name), leak(&kernel.summary));
-    Ok(Peered::new(named, kernel.contract(case), ready))
+    Ok(Peered::new(named, kernel.contract(case, signature), ready))
 }
 
 /// The same before it is a kernel.

@@ -36,6 +36,7 @@ impl Promises {
             cancels: self.cancels,
             rounds_inside: self.rounds_inside,
             finite_only: self.finite_only,
+            ..ErrorContract::default()
         }
     }
 }

@@ -1,7 +1,7 @@
 //! Calls a function in Python on operands where they lie.
 
 use super::header::{PythonCode, Tensors};
-use proofmark_contract::{ExplicitCase, Signature, Unsupported};
+use proofmark_contract::{ExplicitCase, Operand, Signature, Unsupported};
 use proofmark_peers::{Found, NotLoaded, Ready, Script};
 use proofmark_schema::DType;
 use serde_json::json;
@@ -12,8 +12,18 @@ use crate::reference::MODULES;
 /// kernel's.
 const ENVIRONMENT: &[(&str, &str)] = &[("OPENBLAS_NUM_THREADS", "1"), ("JAX_PLATFORMS", "cpu")];
 
+/// Triton reads it when it is imported: kernels run in its interpreter, on the processor.
+const INTERPRETED: &[(&str, &str)] = &[("TRITON_INTERPRET", "1")];
+
 /// Whether its operands have these element types.
 pub(super) fn supports(code: &PythonCode, signature: &Signature) -> Result<(), Unsupported> {
+    let short = |operand: &&Operand| operand.dtype == DType::Bf16;
+    if let (true, Some(operand)) = (code.is_interpreted, signature.operands().iter().find(short)) {
+        return Err(Unsupported(format!(
+            "`{}` is bf16, which the interpreter of Triton computes wrongly",
+            operand.name
+        )));
+    }
     let is_missing = |dtype: DType| {
         let is_short = matches!(dtype, DType::Bf16 | DType::F8e4m3 | DType::F8e5m2);
         code.takes == Tensors::Numpy && is_short
@@ -45,6 +55,9 @@ pub(super) fn load(
         NotLoaded::Broken(words.to_owned())
     })?;
     proofmark_peers::set_environment(ENVIRONMENT);
+    if code.is_interpreted {
+        proofmark_peers::set_environment(INTERPRETED);
+    }
     let script = Script {
         name: "callable.py".to_owned(),
         text: concat!(include_str!("../reference/finder.py"), include_str!("callable.py")),

@@ -20,12 +20,12 @@ fn the_least_file_names_a_library_and_a_prototype() {
     assert_eq!((kernel.name.as_str(), kernel.summary.as_str()), ("fast", "`f` of a.so"));
     assert_eq!((code.threads.clone(), code.has_jit), (Threads::One, false));
     let (f32, signature) = case("rows:f32[rows=1,cols=1]");
-    let contract = kernel.contract(&f32);
+    let contract = kernel.contract(&f32, &signature);
     assert_eq!(contract.reproducibility, Reproducibility::None);
     assert_eq!((contract.accumulate, contract.underflow), (DType::F32, Underflow::Gradual));
     assert!(kernel.supports(&f32, &signature).is_ok());
     let (f64, _) = case("rows:f64[rows=1,cols=1]");
-    assert_eq!(kernel.contract(&f64).accumulate, DType::F64);
+    assert_eq!(kernel.contract(&f64, &signature).accumulate, DType::F64);
 }
 
 #[test]
@@ -35,10 +35,10 @@ fn promises_and_element_types_are_those_of_the_file() {
     let text = LEAST.replace("float *y", "float *y, int n") + more;
     let kernel = parse(&text, "fast.toml").unwrap();
     let (f32, signature) = case("rows:f32[rows=1,cols=1]");
-    let contract = kernel.contract(&f32);
+    let contract = kernel.contract(&f32, &signature);
     assert_eq!(contract.accumulate, DType::F64);
     assert_eq!(contract.reproducibility, Reproducibility::ThreadInvariant);
-    assert_eq!(contract.concessions().len(), 2);
+    assert_eq!(contract.concessions().len(), 3, "its rows have no stride, too");
     let reason = kernel.supports(&f32, &signature).unwrap_err().to_string();
     assert_eq!(reason, "its file names bf16 only");
     let Code::Library(code) = kernel.code else { panic!() };
@@ -133,14 +133,33 @@ fn a_header_is_held_to_its_form_by_the_lines_of_the_file() {
     }
     let kernel = parse(&header("rows = \"strided\""), "fast.py").unwrap();
     let (explicit, signature) = case("rows:f32[rows=2,cols=2]");
-    let is_free = |kernel: &KernelFile| {
-        kernel.taken(&explicit, &signature).unwrap().operands()[0].free_row_stride
-    };
-    assert!(is_free(&kernel) && !is_free(&parse("", "fast.py").unwrap()));
+    let is_dense = |kernel: &KernelFile| kernel.contract(&explicit, &signature).dense_rows;
+    assert!(!is_dense(&kernel) && is_dense(&parse("", "fast.py").unwrap()));
     let (bf16, signature) = case("rows:bf16[rows=1,cols=1]");
+    let triton = parse("import triton\nimport triton.language as tl\n", "fast.py").unwrap();
+    assert!(triton.contract(&bf16, &signature).interpreted);
+    let reason = triton.supports(&bf16, &signature).unwrap_err().to_string();
+    assert!(reason.contains("`x` is bf16, which the interpreter of Triton"), "{reason}");
+    assert!(triton.supports(&explicit, &case("rows:f32[rows=2,cols=2]").1).is_ok());
     let numpy = parse("import numpy\n", "fast.py").unwrap();
     let reason = numpy.supports(&bf16, &signature).unwrap_err().to_string();
     assert!(reason.contains("`x` is bf16, which NumPy does not have"), "{reason}");
+}
+
+#[test]
+fn a_function_in_python_takes_what_its_parameters_name() {
+    let takes = |text: &str| {
+        let kernel = parse(text, "fast.py").unwrap();
+        ["rows", "eps"].map(|name| kernel.takes(name))
+    };
+    assert_eq!(takes("def run(x, y, rows):\n    pass\n"), [true, false]);
+    assert_eq!(
+        takes("def run(\n    x: f(1, 2),\n    *,\n    eps=(0, 1),\n): pass\n"),
+        [false, true]
+    );
+    assert_eq!(takes("def run(x, **others): pass\n"), [true, true], "it takes any");
+    assert_eq!(takes("def other(x): pass\nrun = jit(other)\n"), [true, true], "it may");
+    assert_eq!(takes("def run(x\n"), [true, true], "it has no end, and is told when it is loaded");
 }
 
 #[test]

@@ -118,12 +118,9 @@ fn rows_are_apart_only_for_a_function_that_takes_the_stride() {
         peered.kernel.run(&mut operands.call(1)).unwrap();
         assert_eq!(operands.y(), operands.x());
     }
-    let free = |kernel: &KernelFile| -> Vec<bool> {
-        let taken = kernel.taken(&case, &signature).unwrap();
-        taken.operands().iter().map(|operand| operand.free_row_stride).collect()
-    };
-    assert_eq!(free(&strided), [true, false, true], "x, w, y");
-    assert_eq!(free(&softmax), [false; 3]);
+    let is_dense = |kernel: &KernelFile| kernel.contract(&case, &signature).dense_rows;
+    assert!(!is_dense(&strided), "it does not take `w`, and the strides of the others");
+    assert!(is_dense(&softmax));
     let dense = loaded(&softmax, (&case, &signature));
     let mut operands = Operands::new((&case, &signature), 5);
     let refused = dense.kernel.run(&mut operands.call(1)).unwrap_err().to_string();

@@ -140,6 +140,16 @@ fn a_folder_without_an_op_has_none() {
     let project = tempfile::tempdir().unwrap();
     fs::create_dir_all(project.path().join("ops/empty")).unwrap();
     assert_eq!(folders_from(project.path()), Vec::<&Path>::new());
+    // One with kernels adds them to an op that is defined elsewhere, in whichever language.
+    for name in ["fast.py", "fast.toml"] {
+        let folder = project.path().join("ops").join(name.replace('.', "_"));
+        fs::create_dir_all(folder.join("kernels")).unwrap();
+        fs::write(folder.join("kernels/other.py"), "import triton\n").unwrap();
+        assert!(!folders_from(project.path()).contains(&folder), "it may be of another project");
+        let header = "# /// script\n# [tool.proofmark]\n# ///\n";
+        fs::write(folder.join("kernels").join(name), header).unwrap();
+        assert!(folders_from(project.path()).contains(&folder), "{name}");
+    }
 }
 
 #[test]

@@ -192,8 +192,10 @@ mod tests {
             cancels: true,
             rounds_inside: true,
             finite_only: true,
+            dense_rows: true,
+            interpreted: true,
         };
-        assert_eq!(promises_less(&strong, &weak).len(), 6);
+        assert_eq!(promises_less(&strong, &weak).len(), 8);
         assert_eq!(promises_less(&weak, &strong), Vec::<String>::new());
         assert_eq!(promises_less(&strong, &strong), Vec::<String>::new());
         let one = ErrorContract { finite_only: true, ..strong };
