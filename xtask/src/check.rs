@@ -6,7 +6,7 @@ use std::process::{Command, Stdio};
 use std::time::Instant;
 
 use crate::{
-    Failure, arrows, bench, book, docs, exchange, library, mcp, metadata, own, smoke, tidy,
+    Failure, arrows, bench, book, docs, exchange, library, mcp, metadata, own, smoke, tidy, triton,
     tutorial,
 };
 
@@ -52,6 +52,11 @@ const STEPS: &[Step] = &[
         name: "own",
         purpose: "an op of a user: its reference, a right kernel, wrong ones",
         run: |root, _| own::run(root),
+    },
+    Step {
+        name: "triton",
+        purpose: "kernels in Triton: right ones proven, wrong ones refused, no time",
+        run: |root, _| triton::some(root),
     },
     Step {
         name: "mcp",

@@ -23,6 +23,7 @@ mod release;
 mod smoke;
 mod tidy;
 mod tree;
+mod triton;
 mod tutorial;
 
 use std::path::{Path, PathBuf};
@@ -47,6 +48,7 @@ commands:
   book                check the links of all pages and build the book in target/book/book
   tutorial            type the commands of the tutorial and record what they print
   tutorial --check    type them and fail if one ends otherwise than the page says
+  triton              prove every kernel in Triton and refuse the wrong ones; CI does it for one op
   release             make what is published in target/release-artefacts, and try each of it in an
                       empty environment; no part of CI
   release --check     try what is there again; with a NAME, only that
@@ -78,6 +80,7 @@ fn main() -> ExitCode {
         ["book"] => check::run_one(&root, "book"),
         ["tutorial"] => tutorial::write(&root),
         ["tutorial", "--check"] => tutorial::check(&root),
+        ["triton"] => triton::all(&root),
         ["release", ref rest @ ..] => release::run(&root, rest),
         ["duel", ref rest @ ..] => duel::run(&root, rest),
         _ => {

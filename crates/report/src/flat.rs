@@ -97,6 +97,9 @@ fn put_proof(flat: &mut Map<String, Value>, proof: &Proof) {
     put("q_max", number(judged_errors.then_some(proof.errors.q_max)));
     put("q_rms", number(judged_errors.then_some(proof.errors.q_rms)));
     put("seed", json!(proof.seed));
+    if proof.contract.interpreted {
+        put("interpreted", json!(true));
+    }
     if let Some(refusal) = &proof.refusal {
         put("reason", json!(refusal.reason));
         put("repro", json!(refusal.repro));

@@ -7,8 +7,8 @@ use crate::{Event, Listener, Roster};
 use proofmark_arena::{Arena, give_back_memory};
 use proofmark_contract::Entry;
 use proofmark_gate::{Certificate, Depth, Proven, Rules, certify};
-use proofmark_schema::proof::Proof;
-use proofmark_schema::{Case, ContenderId, DType, Isa};
+use proofmark_schema::proof::{Proof, Refusal};
+use proofmark_schema::{Case, ContenderId, DType, Isa, Outcome};
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -35,7 +35,8 @@ impl<'a> Admission<'a> {
     }
 
     /// Admits a field to the races of a case, using all processors at once because proofs do not
-    /// need a quiet machine. The results are in the order of the field.
+    /// need a quiet machine. The results are in the order of the field. A contender that is
+    /// interpreted has no time: it is not admitted, and its proof has no refusal.
     pub(crate) fn admit_all(
         &self,
         entry: &'static Entry,
@@ -61,7 +62,7 @@ impl<'a> Admission<'a> {
     ) -> Result<Proven<'a>, Box<Proof>> {
         let proven = self.examine(entry, case, (who, threads));
         give_back_memory();
-        proven
+        proven.map_err(|proof| if proof.refusal.is_none() { untimed(*proof) } else { proof })
     }
 
     /// Certifies a contender on its op's portfolio, unless that is done, and proves the case.
@@ -86,7 +87,12 @@ impl<'a> Admission<'a> {
             let (what, outcome) = (format!("{case} {who}"), proof.outcome);
             self.listener.hear(&Event::Judged { what, outcome });
         }
-        proven
+        match proven {
+            Ok(proven) if proven.proof().contract.interpreted => {
+                Err(Box::new(proven.proof().clone()))
+            }
+            proven => proven,
+        }
     }
 
     fn certify(
@@ -104,4 +110,18 @@ impl<'a> Admission<'a> {
     fn certificates(&self) -> MutexGuard<'_, BTreeMap<Key, Arc<Certificate<'static>>>> {
         self.certificates.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+/// The refusal of a proven contender by a command that needs its time.
+fn untimed(mut proof: Proof) -> Box<Proof> {
+    proof.outcome = Outcome::Unsupported;
+    proof.refusal = Some(Refusal {
+        outcome: Outcome::Unsupported,
+        stage: None,
+        reason: "it is proven, but interpreted, so that it has no time".to_owned(),
+        worst: None,
+        crash: None,
+        repro: format!("proofmark prove {} --with {}", proof.case.op, proof.contender),
+    });
+    Box::new(proof)
 }

@@ -10,10 +10,15 @@ use proofmark_schema::race::Race;
 use proofmark_schema::record::{Judged, Record};
 use proofmark_schema::{ContenderId, FORMAT_VERSION, Receipt};
 
-/// The record of a contender that was refused, before it was measured or while it was.
+/// The record of a contender without a time: refused, before it was measured or while it was, or
+/// interpreted.
 pub(crate) fn refused(entry: &Entry, item: &Item, receipt: Receipt, proof: Proof) -> Record {
     let who = proof.contender.clone();
-    record(entry, item, who, receipt, Judged::Refused { proof })
+    let judged = match proof.refusal {
+        None => Judged::Proven { proof, performance: None },
+        Some(_) => Judged::Refused { proof },
+    };
+    record(entry, item, who, receipt, judged)
 }
 
 /// The record of a proven contender that was an arm of a race.

@@ -84,7 +84,8 @@ def checked(called, name, known):
 def set_threads(count):
     kept["threads"] = count
     if takes == "torch":
-        sys.modules["torch"].set_num_threads(count)
+        # A file in Triton need not import it.
+        importlib.import_module("torch").set_num_threads(count)
     if takes == "jax":
         # The client reads the count when it is made.
         if os.environ.get("PJRT_NPROC", str(count)) != str(count):

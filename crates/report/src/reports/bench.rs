@@ -9,6 +9,7 @@ use crate::flat::{flat_record, metric};
 use crate::plain::{percent, ratio, threads, time};
 use crate::reports::answer::answer;
 use crate::reports::names::short_title;
+use crate::reports::prove::outcome_name;
 use crate::reports::step;
 use proofmark_analyze::{Band, Winner, cells, winner};
 use proofmark_schema::finding::{Finding, Severity};
@@ -170,16 +171,17 @@ fn grouped<'a>(
 }
 
 fn row(record: &Record, winner: &Winner) -> Vec<Cell> {
-    let outcome = record.judged.proof().outcome;
+    let proof = record.judged.proof();
+    let outcome = outcome_name(proof.outcome, proof.contract.interpreted);
     let performance = record.judged.performance();
     let contender = if winner.is(&record.contender) {
         Cell::with(format!("{} *", record.contender), Emphasis::Good)
     } else {
         Cell::plain(record.contender.to_string())
     };
-    let outcome = match record.judged.proof().refusal {
-        None => Cell::plain(outcome.name()),
-        Some(_) => Cell::with(outcome.name(), Emphasis::Bad),
+    let outcome = match proof.refusal {
+        None => Cell::plain(outcome),
+        Some(_) => Cell::with(outcome, Emphasis::Bad),
     };
     // A refused contender has no time; its outcome stands there too, for narrow terminals.
     let spent = match performance {

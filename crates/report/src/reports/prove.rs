@@ -27,6 +27,9 @@ pub struct ProveRow {
     pub dtype: String,
     /// The worst outcome.
     pub outcome: Outcome,
+    /// Whether it was proven in an interpreter of its language.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub interpreted: bool,
     /// Cases that were judged.
     pub cases: usize,
     /// Judged runs by the stage's letter.
@@ -86,6 +89,7 @@ impl ProveRow {
             isa: proof.contender.isa.map(|isa| isa.name().to_owned()),
             dtype: proof.case.dtype.name().to_owned(),
             outcome: proof.outcome,
+            interpreted: proof.contract.interpreted,
             cases: proofs.len(),
             stages,
             q_max: greatest(&mut errors().map(|errors| errors.q_max)),
@@ -213,6 +217,14 @@ pub fn prove(rows: &[ProveRow], skipped: usize) -> Document {
     document
 }
 
+/// The name of an outcome in tables. A proof in an interpreter says less than one on a device.
+pub(super) fn outcome_name(outcome: Outcome, is_interpreted: bool) -> String {
+    match (outcome, is_interpreted) {
+        (Outcome::Proven, true) => format!("{outcome} (interpreted)"),
+        _ => outcome.name().to_owned(),
+    }
+}
+
 fn cells(row: &ProveRow) -> Vec<Cell> {
     let real =
         |value: Option<f64>| value.map_or_else(Cell::nothing, |q| Cell::plain(three_digits(q)));
@@ -226,7 +238,7 @@ fn cells(row: &ProveRow) -> Vec<Cell> {
         Cell::plain(&row.kernel),
         row.isa.as_ref().map_or_else(Cell::nothing, Cell::plain),
         Cell::plain(&row.dtype),
-        Cell::with(row.outcome.name(), outcome),
+        Cell::with(outcome_name(row.outcome, row.interpreted), outcome),
         Cell::plain(row.cases.to_string()),
         Cell::plain(row.checks().to_string()),
         real(row.q_max),
