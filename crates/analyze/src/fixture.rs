@@ -50,6 +50,7 @@ pub(crate) fn timed(contender: &str, arm: u32, wall_ns: f64) -> Record {
         inputs: CallInputs::Perturbed,
         seen_faster: None,
         grown_bytes: None,
+        device: None,
         slices: SliceSpan { race: 0, arm },
     };
     Record {

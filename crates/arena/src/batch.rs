@@ -83,6 +83,12 @@ pub struct Ran {
     pub used_ns: u64,
     /// Time to bring results that lie elsewhere into the outputs, after the batch.
     pub settle_ns: u64,
+    /// Calls whose events a device has kept; 0 on the host.
+    pub device_calls: u32,
+    /// What their kernels took on the device's clock.
+    pub device_kernel_ns: u64,
+    /// What moving their operands took on the device's clock.
+    pub device_copy_ns: u64,
     /// Involuntary switches of the calling thread.
     pub switches: u32,
     /// Page faults of the calling thread.
@@ -108,6 +114,9 @@ impl Ran {
             outer_ns,
             used_ns,
             settle_ns: page.settle_ns.load(Relaxed),
+            device_calls: page.device_calls.load(Relaxed),
+            device_kernel_ns: page.device_kernel_ns.load(Relaxed),
+            device_copy_ns: page.device_copy_ns.load(Relaxed),
             switches: page.switches.load(Relaxed),
             faults: page.faults.load(Relaxed),
             allocations: page.allocations.load(Relaxed),

@@ -75,7 +75,7 @@ fn operand(name: &str, writable: bool) -> Attached {
 
 /// Writes any numbers into every word that a worker can write.
 fn scribble(page: &HandOver, dice: &mut Dice) {
-    let of_32: [&AtomicU32; 11] = [
+    let of_32: [&AtomicU32; 12] = [
         &page.turn,
         &page.prime,
         &page.calls,
@@ -85,11 +85,12 @@ fn scribble(page: &HandOver, dice: &mut Dice) {
         &page.switches,
         &page.faults,
         &page.allocations,
+        &page.device_calls,
         &page.phase,
         &page.call,
     ];
     of_32.iter().for_each(|word| word.store(dice.number() as u32, Relaxed));
-    let of_64: [&AtomicU64; 13] = [
+    let of_64: [&AtomicU64; 15] = [
         &page.perturbation_seed,
         &page.start_ns,
         &page.wall_ns,
@@ -99,6 +100,8 @@ fn scribble(page: &HandOver, dice: &mut Dice) {
         &page.same_ns,
         &page.allocated_bytes,
         &page.settle_ns,
+        &page.device_kernel_ns,
+        &page.device_copy_ns,
         &page.fault_address,
         &page.fault_instruction,
         &page.stack_pointer,

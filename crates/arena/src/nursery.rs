@@ -24,7 +24,8 @@ impl Arena {
     /// # Errors
     /// As for [`Arena::spawn`].
     pub fn spawn_for(&self, contender: &ContenderId, options: &Spawn) -> Result<Worker, Fault> {
-        if !matches!(contender.family, Family::Peer | Family::Own | Family::Mutant) {
+        if !matches!(contender.family, Family::Peer | Family::Own | Family::OpenCl | Family::Mutant)
+        {
             return self.spawn(options);
         }
         let permit = self.regime().permit(contender);

@@ -135,9 +135,9 @@ impl Worker {
         heap_pad: usize,
     ) -> Result<Loaded, Fault> {
         let (contender, case) = (contender.clone(), case.clone());
-        let is_peer = matches!(contender.family, Family::Peer | Family::Own);
+        let is_patient = !matches!(contender.family, Family::Native | Family::Planted);
         let load = ToWorker::Load { contender, case, threads, heap_pad };
-        let answer = match is_peer {
+        let answer = match is_patient {
             true => self.patiently(|worker| worker.tell(&load, &[])),
             false => self.tell(&load, &[]),
         };

@@ -1,6 +1,10 @@
 //! Registration: an op with its kernels, in one visible list.
 
 use crate::Kernel;
+#[cfg(feature = "judge")]
+use crate::{Call, KernelError, Unsupported};
+#[cfg(feature = "judge")]
+use proofmark_terms::{Case, Isa};
 use std::fmt;
 
 /// A wrong kernel that the gate must refuse.
@@ -13,6 +17,41 @@ pub struct Mutant {
     pub flaw: &'static str,
     /// The kernel.
     pub kernel: &'static dyn Kernel,
+}
+
+#[cfg(feature = "judge")]
+impl Mutant {
+    /// A wrong kernel whose code only a worker has: one of an own op, or of another device.
+    pub fn elsewhere(name: &'static str, flaw: &'static str) -> Mutant {
+        Mutant { name, flaw, kernel: Box::leak(Box::new(Elsewhere(name))) }
+    }
+}
+
+/// A kernel whose code only a worker has.
+#[cfg(feature = "judge")]
+struct Elsewhere(&'static str);
+
+#[cfg(feature = "judge")]
+impl Kernel for Elsewhere {
+    fn name(&self) -> &'static str {
+        self.0
+    }
+
+    fn summary(&self) -> &'static str {
+        "its code is in a worker"
+    }
+
+    fn isas(&self) -> &'static [Isa] {
+        &[Isa::Scalar]
+    }
+
+    fn supports(&self, _: &Case, _: Isa) -> Result<(), Unsupported> {
+        Ok(())
+    }
+
+    fn run(&self, _: &mut Call<'_>) -> Result<(), KernelError> {
+        Err(KernelError::Refused("it runs only in a worker".to_owned()))
+    }
 }
 
 /// An op with everything that belongs to it; each op's folder makes one.

@@ -32,6 +32,17 @@ pub enum PartUnit {
     MultiplyAdds(fn(&Case) -> usize),
 }
 
+/// What the clock of a device said of calls: sums over those whose events it kept.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct DeviceTimes {
+    /// Calls whose events were kept.
+    pub calls: u32,
+    /// What their kernels took.
+    pub kernel_ns: u64,
+    /// What moving their operands to the device and back took.
+    pub copy_ns: u64,
+}
+
 /// An implementation of an op.
 ///
 /// A kernel never allocates and keeps no state between calls: it works in the workspace it asked
@@ -116,7 +127,13 @@ pub trait Kernel: Send + Sync + 'static {
         Ok(())
     }
 
-    /// Computes the op once.
+    /// What the clock of its device said of the calls since this was last asked. The host has no
+    /// other clock than the one that times calls.
+    fn device_times(&self) -> DeviceTimes {
+        DeviceTimes::default()
+    }
+
+    /// Computes the op once. It is done when this returns: a device has nothing left in its queue.
     ///
     /// # Errors
     /// If the operands are not those of the signature.

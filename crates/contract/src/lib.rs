@@ -34,7 +34,7 @@ pub use definition::{Attribute, AttributeKind, Axis, AxisRole, Definition};
 pub use entry::Mutant;
 pub use entry::{Entry, find};
 pub use explicit::ExplicitCase;
-pub use kernel::{Kernel, PartUnit, Unsupported};
+pub use kernel::{DeviceTimes, Kernel, PartUnit, Unsupported};
 pub use operand::{Operand, Role, Signature};
 
 #[cfg(feature = "judge")]

@@ -13,6 +13,7 @@ use crate::stable::{Heat, Stable, Turn, Workers};
 use crate::summary::{compare, time_of_call};
 use proofmark_arena::Ran;
 use proofmark_gate::Proven;
+use proofmark_schema::device::DeviceSlice;
 use proofmark_schema::race::{Audit, CallInputs, Race, SeenFaster, Slice, Trial};
 use proofmark_schema::{Case, ContenderId};
 use proofmark_stats::Stream;
@@ -72,6 +73,7 @@ pub(crate) fn run(
         checked: 0,
         peak_bytes: vec![0; count],
         grown_bytes: vec![u64::MAX; count],
+        device: Vec::new(),
         cache: Vec::new(),
         pages: Vec::new(),
         readings: Vec::new(),
@@ -198,6 +200,7 @@ fn run_trial(
             homes.note(arm, &ran, heat.homecoming_ns(arm, ran.wall_ns));
             let place = (trial, number, position as u32, arm as u32);
             race.slices.push(slice(place, (block.prime, calls), &ran));
+            race.device.extend(by_device(place.3, calls, &ran));
         }
     }
     for (arm, before) in before.into_iter().enumerate() {
@@ -269,6 +272,18 @@ fn slice(place: (u32, u32, u32, u32), calls: (u32, u32), ran: &Ran) -> Slice {
         own_ns: ran.own_ns,
         primed,
     }
+}
+
+/// What the clock of a device said of a slice; none on the host.
+fn by_device(arm: u32, calls: u32, ran: &Ran) -> Option<DeviceSlice> {
+    (ran.device_calls > 0).then_some(DeviceSlice {
+        arm,
+        calls,
+        wall_ns: ran.wall_ns,
+        kept: ran.device_calls,
+        kernel_ns: ran.device_kernel_ns,
+        copy_ns: ran.device_copy_ns,
+    })
 }
 
 /// Whether every cell of the table is as sharp as was asked for.

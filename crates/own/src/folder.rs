@@ -6,10 +6,8 @@ use crate::manifest::Manifest;
 use crate::page::{FileError, Page};
 use crate::reference::{Python, Reference};
 use crate::{MANIFEST, OwnOp};
-use proofmark_contract::{
-    Call, Definition, Entry, Kernel, KernelError, Mutant, NoTruth, Unsupported,
-};
-use proofmark_schema::{Case, DType, Isa};
+use proofmark_contract::{Definition, Entry, Mutant, NoTruth};
+use proofmark_schema::DType;
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
 
@@ -104,39 +102,10 @@ pub fn entry_with_mutants(op: &'static OwnOp) -> Result<(&'static Entry, Vec<Str
     let dtype = op.dtypes().first().copied().unwrap_or(DType::F32);
     let traced = op.reference().trace(op, &op.default_case(dtype))?;
     let kept = |text: &str| -> &'static str { Box::leak(text.to_owned().into_boxed_str()) };
-    let mutant = |(name, flaw): &(String, String)| {
-        let name = kept(name);
-        let kernel: &'static Declared = Box::leak(Box::new(Declared(name)));
-        Mutant { name, flaw: kept(flaw), kernel }
-    };
+    let mutant = |(name, flaw): &(String, String)| Mutant::elsewhere(kept(name), kept(flaw));
     let mutants: Vec<Mutant> = traced.mutants.iter().map(mutant).collect();
     let mutants: &'static [Mutant] = Box::leak(mutants.into_boxed_slice());
     Ok((Box::leak(Box::new(Entry { mutants, ..*entry(op) })), traced.notes))
-}
-
-/// A wrong kernel whose code is in a worker.
-struct Declared(&'static str);
-
-impl Kernel for Declared {
-    fn name(&self) -> &'static str {
-        self.0
-    }
-
-    fn summary(&self) -> &'static str {
-        "made from the reference"
-    }
-
-    fn isas(&self) -> &'static [Isa] {
-        &[Isa::Scalar]
-    }
-
-    fn supports(&self, _: &Case, _: Isa) -> Result<(), Unsupported> {
-        Ok(())
-    }
-
-    fn run(&self, _: &mut Call<'_>) -> Result<(), KernelError> {
-        Err(KernelError::Refused("it runs only in a worker".to_owned()))
-    }
 }
 
 /// The suite of an op that states none: its default sizes.

@@ -169,6 +169,7 @@ impl Peer for Blas {
             });
             let (set_threads, empty) = (Some(set_threads), Some(empty));
             return Ok(Ready {
+                device_times: None,
                 receipt,
                 set_threads,
                 run,
@@ -183,6 +184,7 @@ impl Peer for Blas {
             (_, false) => vectors::by::<i32>(&library, case, &name)?,
         };
         Ok(Ready {
+            device_times: None,
             receipt,
             set_threads: Some(introduced.set_threads),
             run,

@@ -105,6 +105,7 @@ impl Peer for Fftw {
             ..Receipt::default()
         };
         Ok(Ready {
+            device_times: None,
             receipt,
             set_threads: Some(set_threads),
             run,

@@ -1,7 +1,7 @@
 //! A peer that is ready for a case, as a kernel.
 
 use crate::Ready;
-use proofmark_contract::{Call, Kernel, KernelError, Unsupported};
+use proofmark_contract::{Call, DeviceTimes, Kernel, KernelError, Unsupported};
 use proofmark_schema::{Case, ErrorContract, Isa};
 
 /// A peer behind the interface of kernels.
@@ -60,6 +60,10 @@ impl Kernel for PeerKernel {
         if let Some(set_threads) = &self.ready.set_threads {
             set_threads(threads);
         }
+    }
+
+    fn device_times(&self) -> DeviceTimes {
+        self.ready.device_times.as_ref().map_or_else(DeviceTimes::default, |times| times())
     }
 
     fn run(&self, call: &mut Call<'_>) -> Result<(), KernelError> {

@@ -2,7 +2,8 @@
 
 use crate::Found;
 use crate::open::Open;
-use proofmark_contract::{Call, ExplicitCase, KernelError, Signature, Unsupported};
+use proofmark_contract::{Call, DeviceTimes, ExplicitCase, KernelError, Signature, Unsupported};
+use proofmark_schema::device::HOST;
 use proofmark_schema::{
     ContenderId, DType, ErrorContract, Family, Receipt, Reproducibility, Underflow,
 };
@@ -20,6 +21,11 @@ pub trait Peer: Sync {
     /// Its id.
     fn id(&self) -> ContenderId {
         ContenderId { family: self.family(), name: self.name().to_owned(), isa: None }
+    }
+
+    /// The device that it runs on, by the name in patterns.
+    fn device(&self) -> &'static str {
+        HOST
     }
 
     /// Where it is, if it is on no shelf; the error says what to do to have it there.
@@ -206,6 +212,8 @@ pub struct Ready {
     pub empty: Option<Box<dyn Fn()>>,
     /// Memory that calls use beside their operands.
     pub memory: CallMemory,
+    /// What the clock of its device says of the calls since it was last asked; none on the host.
+    pub device_times: Option<Box<dyn Fn() -> DeviceTimes>>,
 }
 
 /// Memory that calls use beside their operands.

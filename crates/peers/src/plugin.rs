@@ -212,6 +212,7 @@ pub(crate) fn load(found: &Found, case: &ExplicitCase, threads: usize) -> Result
         receipt.memory = "results come into the outputs after the clock has stopped".to_owned();
     }
     Ok(Ready {
+        device_times: None,
         receipt,
         set_threads,
         run: called(run),

@@ -1,6 +1,7 @@
 //! The folder where peers are kept, and what is written down about each.
 
 use crate::Peer;
+use proofmark_schema::device::HOST;
 use proofmark_schema::{Lock, is_name};
 use serde::{Deserialize, Serialize};
 use std::fmt;
@@ -11,12 +12,14 @@ use std::path::{Path, PathBuf};
 /// The name of the note in a peer's folder. It is written last: without it a folder is rubbish.
 const NOTE: &str = "peer.json";
 
-/// A folder with a folder for each peer, and the kernels of the user's own ops, which are in
-/// folders of their own.
+/// A folder with a folder for each peer, and the kernels that are elsewhere: those of the user's own
+/// ops and of other devices.
 #[derive(Clone)]
 pub struct PeerShelf {
     folder: PathBuf,
     own: Vec<&'static dyn Peer>,
+    /// Patterns of the devices whose contenders may enter.
+    devices: Vec<String>,
 }
 
 impl fmt::Debug for PeerShelf {
@@ -57,17 +60,30 @@ pub struct PythonHome {
 impl PeerShelf {
     /// The shelf in a folder, which need not exist yet.
     pub fn new(folder: impl Into<PathBuf>) -> PeerShelf {
-        PeerShelf { folder: folder.into(), own: Vec::new() }
+        PeerShelf { folder: folder.into(), own: Vec::new(), devices: vec![HOST.to_owned()] }
     }
 
-    /// This shelf with kernels of the user's own ops.
+    /// This shelf with kernels that are on no shelf: those of the user, or of another device.
     #[must_use]
     pub fn with_own(mut self, own: Vec<&'static dyn Peer>) -> PeerShelf {
-        self.own = own;
+        self.own.extend(own);
         self
     }
 
-    /// The kernels of the user's own ops.
+    /// This shelf for contenders on these devices only: patterns separated by blanks or commas.
+    #[must_use]
+    pub fn on(mut self, devices: &str) -> PeerShelf {
+        let patterns = devices.split([' ', ',']).filter(|pattern| !pattern.is_empty());
+        self.devices = patterns.map(str::to_owned).collect();
+        self
+    }
+
+    /// The patterns of the devices whose contenders may enter.
+    pub fn devices(&self) -> &[String] {
+        &self.devices
+    }
+
+    /// The kernels of the user's own ops and of other devices.
     pub fn own(&self) -> &[&'static dyn Peer] {
         &self.own
     }

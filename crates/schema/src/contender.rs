@@ -1,6 +1,6 @@
 //! Contenders: ids that parse back, and receipts.
 
-use crate::Isa;
+use crate::{Device, Isa};
 use serde::{Deserialize, Serialize, de};
 use std::fmt;
 use std::str::FromStr;
@@ -16,6 +16,8 @@ pub enum Family {
     Peer,
     /// A kernel of the user for an op of the user.
     Own,
+    /// A kernel of this project in OpenCL.
+    OpenCl,
     /// A specimen of the corpus that `selftest judge` plants: a cheat, a fault or an odd but honest
     /// kernel. It is in no roster and in no stored record.
     Planted,
@@ -23,8 +25,14 @@ pub enum Family {
 
 impl Family {
     /// Every family.
-    pub const ALL: [Family; 5] =
-        [Family::Native, Family::Mutant, Family::Peer, Family::Own, Family::Planted];
+    pub const ALL: [Family; 6] = [
+        Family::Native,
+        Family::Mutant,
+        Family::Peer,
+        Family::Own,
+        Family::OpenCl,
+        Family::Planted,
+    ];
 
     /// The word in ids.
     pub fn name(self) -> &'static str {
@@ -33,6 +41,7 @@ impl Family {
             Family::Mutant => "mutant",
             Family::Peer => "peer",
             Family::Own => "own",
+            Family::OpenCl => "opencl",
             Family::Planted => "planted",
         }
     }
@@ -90,7 +99,10 @@ pub fn is_name(text: &str) -> bool {
 
 /// Why a text is not a contender's id.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("`{0}` is not a contender: write `native/<kernel>[@isa]`, `peer/<name>` or `own/<kernel>`")]
+#[error(
+    "`{0}` is not a contender: write `native/<kernel>[@isa]`, `peer/<name>`, `own/<kernel>` or \
+     `opencl/<kernel>`"
+)]
 pub struct ParseContenderError(pub String);
 
 impl FromStr for ContenderId {
@@ -169,6 +181,9 @@ pub struct Receipt {
     pub device: String,
     /// Weights are packed before the timed part.
     pub prepared_outside: bool,
+    /// What that device is, unless it is the host.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub on: Option<Box<Device>>,
     /// Threads that it uses; none where records are older than this.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub threads: Option<usize>,

@@ -10,6 +10,7 @@ pub mod conditions;
 pub mod contender;
 pub mod crash;
 pub mod decision;
+pub mod device;
 pub mod finding;
 pub mod imported;
 pub mod isolation;
@@ -36,6 +37,7 @@ pub mod work;
 
 pub use artefact::Artefact;
 pub use contender::{CodeFile, ContenderId, Family, Lock, ParseContenderError, Receipt, is_name};
+pub use device::Device;
 pub use isolation::{Isolation, Layer};
 pub use memory::{Cache, Memory, Pages};
 pub use outcome::Outcome;

@@ -1,6 +1,7 @@
 //! Raw slices of a race and what they are grouped by.
 
 use crate::conditions::{Quiet, Reading};
+use crate::device::DeviceSlice;
 use crate::memory::{CacheState, PageState};
 use crate::quantity::Interval;
 use crate::{Case, ContenderId};
@@ -169,6 +170,9 @@ pub struct Race {
     /// of this race are fresh.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub seen_faster: Vec<SeenFaster>,
+    /// What the clocks of devices said of the slices of their arms, in the order these ran.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub device: Vec<DeviceSlice>,
     /// How quiet the machine was before the race, if it was waited for.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub quiet: Option<Quiet>,

@@ -1,6 +1,7 @@
 //! Records: one contender on one case, as it is kept.
 
 use crate::conditions::Conditions;
+use crate::device::DeviceTime;
 use crate::imported::ImportedFrom;
 use crate::memory::{CacheState, PageState};
 use crate::plan::Use;
@@ -126,6 +127,9 @@ pub struct Performance {
     /// bytes, where that is too much to be a cache that fills.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub grown_bytes: Option<u64>,
+    /// The time of a call by the device's clock too, where it has one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub device: Option<DeviceTime>,
     /// The raw slices.
     pub slices: SliceSpan,
 }

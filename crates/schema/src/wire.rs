@@ -273,6 +273,12 @@ pub struct HandOver {
     pub allocated_bytes: AtomicU64,
     /// Time to copy results that lie elsewhere into the outputs, after the batch.
     pub settle_ns: AtomicU64,
+    /// Calls of the batch whose events a device has kept; 0 on the host.
+    pub device_calls: AtomicU32,
+    /// What their kernels took on the device's clock.
+    pub device_kernel_ns: AtomicU64,
+    /// What moving their operands took on the device's clock.
+    pub device_copy_ns: AtomicU64,
     /// Times of the rulers, in the order of `Ruler::ALL`; 0 for one that was not read.
     pub ruler_ns: [AtomicU64; 3],
 
@@ -320,6 +326,7 @@ const _: () = assert!(size_of::<HandOver>() <= LEDGER_OFFSET);
 pub const PROTOCOL: u64 = hash_of_code(&[
     include_bytes!("wire.rs"),
     include_bytes!("contender.rs"),
+    include_bytes!("device.rs"),
     include_bytes!("memory.rs"),
     proofmark_terms::SOURCES[0],
     proofmark_terms::SOURCES[1],

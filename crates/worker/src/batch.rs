@@ -142,6 +142,8 @@ fn timed(
         Cache::Hot | Cache::Rotate => Vec::new(),
         state => cache::cold_spans(state, &operands.sets[0], contender.prepared.as_slice()),
     };
+    // Those of untimed calls.
+    contender.kernel.device_times();
     let allocations_before = allocations();
     let before = disturbance();
     let spent = match (&mut refresh, operands.cache) {
@@ -154,6 +156,10 @@ fn timed(
     };
     let after = disturbance();
     let allocated = allocations();
+    let by_device = contender.kernel.device_times();
+    page.device_calls.store(by_device.calls, Relaxed);
+    page.device_kernel_ns.store(by_device.kernel_ns, Relaxed);
+    page.device_copy_ns.store(by_device.copy_ns, Relaxed);
     page.phase.store(phase::SETTLE, Relaxed);
     page.settle_ns.store(settle(contender, operands)?, Relaxed);
     // SAFETY: operands are mapped, and the last call has returned.

@@ -6,7 +6,7 @@ use crate::plant::{Plant, Planted};
 use crate::serve::Known;
 use crate::settled;
 use proofmark_contract::{Entry, ExplicitCase, Kernel, Signature, check_case, find};
-use proofmark_peers::{NotLoaded, PeerShelf, Peered, load};
+use proofmark_peers::{NotLoaded, PeerShelf, Peered, by_id, load};
 use proofmark_schema::wire::FromWorker;
 use proofmark_schema::{Case, ContenderId, Family, Isa, Receipt};
 use proofmark_tensor::{AlignedBuffer, Pool};
@@ -57,12 +57,12 @@ impl Contender {
         let signature = check_case(entry.op, &case)
             .map_err(|error| NotLoaded::Unsupported(error.to_string()))?;
         let (kernel, isa, receipt) = match id.family {
-            Family::Peer | Family::Own => {
+            Family::Peer | Family::Own | Family::OpenCl => {
                 let case = ExplicitCase::of(entry.op, &case);
                 peer(&shelf, id, (&case, &signature), threads)?
             }
-            // Wrong kernels of own ops are made by their references.
-            Family::Mutant if !shelf.own().is_empty() => {
+            // Wrong kernels of own ops are made by their references, those of devices by their own.
+            Family::Mutant if by_id(&shelf, id, &case.op).is_some() => {
                 let case = ExplicitCase::of(entry.op, &case);
                 peer(&shelf, id, (&case, &signature), threads)?
             }
@@ -78,7 +78,10 @@ impl Contender {
         let mut contender = Contender {
             kernel,
             receipt,
-            owns_threads: matches!(id.family, Family::Peer | Family::Own | Family::Planted),
+            owns_threads: matches!(
+                id.family,
+                Family::Peer | Family::Own | Family::OpenCl | Family::Planted
+            ),
             isa,
             case,
             signature,
@@ -192,7 +195,7 @@ fn find_kernel(entry: &Entry, id: &ContenderId) -> Result<&'static dyn Kernel, S
     let found = match id.family {
         Family::Native => entry.kernel(&id.name),
         Family::Mutant => entry.mutant(&id.name).map(|mutant| mutant.kernel),
-        Family::Peer | Family::Own | Family::Planted => None,
+        Family::Peer | Family::Own | Family::OpenCl | Family::Planted => None,
     };
     found.ok_or_else(|| format!("no contender `{id}` for op `{}`", entry.op.name()))
 }

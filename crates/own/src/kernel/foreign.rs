@@ -61,6 +61,7 @@ pub(super) fn load(
         needed.get()
     });
     Ok(Ready {
+        device_times: None,
         receipt,
         set_threads: (code.threads != Threads::One).then(|| -> Box<dyn Fn(usize)> {
             Box::new(move |threads| told.set_threads(&kept.scene(), threads))

@@ -79,6 +79,7 @@ impl Peer for Ggml {
         let nothing = Graph::of_nothing(&library).map_err(|error| error.to_string())?;
         let graphs = RefCell::new(Graphs { case: case.clone(), made: Vec::new(), last: 0 });
         Ok(Ready {
+            device_times: None,
             memory: CallMemory::default(),
             receipt,
             set_threads: Some(Box::new(move |threads| {

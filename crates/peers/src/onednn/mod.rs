@@ -141,6 +141,7 @@ impl Peer for OneDnn {
         let (told, called) = (Rc::clone(&ready), ready);
         let empty = nothing(library)?;
         Ok(Ready {
+            device_times: None,
             memory: CallMemory::default(),
             receipt: Receipt {
                 version: library.version.clone(),

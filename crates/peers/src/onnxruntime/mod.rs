@@ -74,6 +74,7 @@ impl Peer for OnnxRuntime {
         let (told, called) = (Rc::clone(&state), state);
         let nothing = RefCell::new(runtime.session(&nothing()?, 1)?);
         Ok(Ready {
+            device_times: None,
             memory: CallMemory::default(),
             receipt: Receipt {
                 version: runtime.version.clone(),

@@ -178,6 +178,7 @@ impl Script {
         });
         let empty = bridge.get(c"empty")?;
         Ok(Ready {
+            device_times: None,
             receipt: Receipt {
                 version: said.version,
                 build: said.build,

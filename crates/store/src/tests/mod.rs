@@ -111,6 +111,7 @@ pub(crate) fn race(slices: u32) -> Race {
         checked: 48,
         peak_bytes: vec![4096, 8192],
         grown_bytes: vec![0, 4096],
+        device: Vec::new(),
         cache: vec![CacheState::hot(); 2],
         pages: Vec::new(),
         readings: (0..3).flat_map(readings).collect(),
@@ -162,6 +163,7 @@ fn record(item: u64) -> Record {
         inputs: CallInputs::Perturbed,
         seen_faster: None,
         grown_bytes: None,
+        device: None,
         slices: SliceSpan { race: item, arm: 0 },
     };
     Record {
