@@ -19,7 +19,8 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("arena", &["schema", "tensor", "sandbox"]),
     ("worker", &["schema", "contract", "tensor", "ops", "peers", "own", "simd"]),
     ("peers", &["schema", "contract", "tensor"]),
-    ("own", &["schema", "contract", "tensor", "peers"]),
+    ("opencl", &["schema", "contract", "tensor", "peers"]),
+    ("own", &["schema", "contract", "tensor", "peers", "opencl"]),
     ("measure", &["schema", "stats", "machine", "gate", "arena"]),
     ("programs", &["schema", "stats"]),
     ("store", &["schema"]),
@@ -30,7 +31,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
         "engine",
         &[
             "schema", "stats", "simd", "tensor", "machine", "contract", "ops", "gate", "arena",
-            "worker", "peers", "own", "measure", "programs", "store", "analyze",
+            "worker", "peers", "opencl", "own", "measure", "programs", "store", "analyze",
         ],
     ),
     ("report", &["schema", "analyze"]),

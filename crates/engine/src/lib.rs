@@ -51,6 +51,7 @@ pub use verbs::compare::{
 };
 pub use verbs::costs::{Cost, CostUnit, TARGETS, Target, costs, read_targets};
 pub use verbs::coverage::{Covered, Known, coverage};
+pub use verbs::devices::devices;
 pub use verbs::found::{FoundBenches, find_benches};
 pub use verbs::import::{IMPORTERS, Imported, ImportedRow, Importer, import, imported};
 pub use verbs::judge::{JUDGED_OPS, JudgeRequest, JudgeVerdict, judge_verdict, selftest_judge};
@@ -82,6 +83,7 @@ pub use proofmark_analyze::{exit_severity, findings, is_match};
 pub use proofmark_arena::{Arena, Regime, clear_scratch, keep_freed_memory, keep_hashes_in};
 pub use proofmark_contract::{Attribute, AttributeKind, Entry, Role};
 pub use proofmark_machine::{doctor, facts, load, unix_seconds};
+pub use proofmark_opencl as opencl;
 pub use proofmark_ops::tuning::{Blocks, Settings};
 pub use proofmark_own as own;
 pub use proofmark_peers as peers;

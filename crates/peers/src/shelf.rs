@@ -12,8 +12,8 @@ use std::path::{Path, PathBuf};
 /// The name of the note in a peer's folder. It is written last: without it a folder is rubbish.
 const NOTE: &str = "peer.json";
 
-/// A folder with a folder for each peer, and the kernels that are elsewhere: those of the user's own
-/// ops and of other devices.
+/// A folder with a folder for each peer, and the kernels that are elsewhere: those of the user's
+/// own ops and of other devices.
 #[derive(Clone)]
 pub struct PeerShelf {
     folder: PathBuf,

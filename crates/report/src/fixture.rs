@@ -61,6 +61,7 @@ fn record(contender: &str, wall_ns: f64, arm: u32) -> Record {
         inputs: CallInputs::Perturbed,
         seen_faster: None,
         grown_bytes: None,
+        device: None,
         slices: SliceSpan { race: 0, arm },
     };
     Record {

@@ -34,6 +34,10 @@ pub fn flat_record(record: &Record) -> Value {
     put("empty_call_ns", json!(record.receipt.empty_call_ns));
     put("result_memory", json!(record.receipt.memory));
     put("packed_outside", json!(record.receipt.prepared_outside));
+    if let Some(device) = &record.receipt.on {
+        put("device", json!(device));
+        put("device_time", json!(record.judged.performance().and_then(|of| of.device)));
+    }
     for metric in METRICS {
         put(metric.name, number(metric.of(record)));
     }

@@ -137,6 +137,7 @@ fn receipt(flat: &Value) -> Receipt {
         isa: text(flat, "own_isa"),
         prepared_outside: of(flat, "packed_outside").unwrap_or_default(),
         threads: of(flat, "threads_used"),
+        on: of(flat, "device"),
         empty_call_ns: number(flat, "empty_call_ns"),
         memory: text(flat, "result_memory"),
         ..Receipt::default()
@@ -244,6 +245,7 @@ fn performance(flat: &Value) -> Option<Performance> {
         inputs: of(flat, "inputs").unwrap_or_default(),
         seen_faster: number(flat, "seen_faster"),
         grown_bytes: number(flat, "grown_bytes").map(|bytes| bytes as u64),
+        device: of(flat, "device_time"),
         // An arm without a comparison is the first.
         slices: SliceSpan { race: 0, arm: u32::from(comparison.is_some()) },
         comparison,

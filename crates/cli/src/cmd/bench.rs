@@ -3,7 +3,7 @@
 use super::asked::AskedCases;
 use super::list::{What, list};
 use super::quantities::settling;
-use super::{Isolated, Shown, StorePath, arena, cap, kept, own, seed_of, shard};
+use super::{Devices, Isolated, Shown, StorePath, arena, cap, kept, own, seed_of, shard, shelf};
 use crate::exit;
 use crate::output::{Failure, print_document, say};
 use crate::progress::Progress;
@@ -27,6 +27,8 @@ pub(crate) struct Bench {
     /// `own/*` for an op of your own
     #[arg(long)]
     with: Option<String>,
+    #[command(flatten)]
+    devices: Devices,
     /// Thread counts, as `1,2`; all processors by default
     #[arg(long, value_delimiter = ',', value_parser = clap::value_parser!(u16).range(1..=256))]
     threads: Vec<u16>,
@@ -133,12 +135,16 @@ impl Bench {
         };
         let ops: Vec<String> = self.ops.iter().chain(&self.more_ops).cloned().collect();
         Ok(Request {
-            with: self.with.clone().unwrap_or_else(|| own::usual("native/*", &ops)),
+            with: self
+                .with
+                .clone()
+                .unwrap_or_else(|| own::usual(&self.devices.usual("native/*"), &ops)),
             threads,
             caches: self.cache.clone(),
             pages: self.pages.clone(),
             seed: seed_of(self.seed, self.shard.is_some()),
             quick: self.quick,
+            shelf: shelf().on(&self.devices.device),
             ..self.asked.request(&ops, default, cap)?
         })
     }

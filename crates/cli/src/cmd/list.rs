@@ -5,7 +5,8 @@ use crate::exit;
 use crate::output::{Failure, Format, print_document};
 use clap::{Args, ValueEnum};
 use proofmark_engine::{
-    AttributeKind, Covered, Entry, Known, Role, SIZES, Suite, coverage, find_op, ops, peers,
+    AttributeKind, Covered, Entry, Known, Role, SIZES, Suite, coverage, devices, find_op, ops,
+    peers,
 };
 use proofmark_report::reports::{
     self, CoverageRow, ListedAxis, ListedKernel, ListedLimits, ListedOp, ListedOperand, ListedSize,
@@ -38,12 +39,19 @@ pub(crate) enum What {
     Ops,
     /// Named sizes and the cases they mean.
     Sizes,
+    /// Devices that contenders run on: their drivers, memory, clocks and limits.
+    Devices,
 }
 
 impl List {
     pub(crate) fn run(&self) -> Result<u8, Failure> {
         if self.coverage {
             return self.list_coverage();
+        }
+        if self.what == Some(What::Devices) {
+            let (devices, absent) = devices(cap()?);
+            print_document(self.format, &reports::devices(&devices, absent.as_deref()))?;
+            return Ok(exit::PASS);
         }
         list(self.what, self.op.as_deref(), self.format)
     }

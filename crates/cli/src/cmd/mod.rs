@@ -46,6 +46,7 @@ use proofmark_engine::{
     Arena, Arm, Built, EngineError, Here, PeerShelf, Programs, Shard, Store, isa_cap,
     keep_freed_memory, keep_hashes_in, regime, unix_seconds,
 };
+use proofmark_schema::device::HOST;
 use proofmark_schema::isolation::ParseIsolationError;
 use proofmark_schema::{Isa, Isolation};
 use std::ffi::OsString;
@@ -137,7 +138,7 @@ fn shelf() -> PeerShelf {
     libraries().with_own(own::kernels())
 }
 
-/// Where peers are: `PROOFMARK_PEERS`, or the user's data folder.
+/// Where peers are: `PROOFMARK_PEERS`, or the user's data folder; with the kernels of devices.
 fn libraries() -> PeerShelf {
     let of_user = || {
         let base = etcetera::choose_base_strategy().ok()?;
@@ -145,6 +146,7 @@ fn libraries() -> PeerShelf {
     };
     let folder = env("PROOFMARK_PEERS").map(Into::into).or_else(of_user);
     PeerShelf::new(folder.unwrap_or_else(|| std::path::PathBuf::from(".proofmark-peers")))
+        .with_own(proofmark_engine::opencl::kernels())
 }
 
 /// The seed where no secret is needed: what is repeated, and what several machines share.
@@ -256,6 +258,24 @@ fn arm(text: &str) -> Result<Arm, String> {
 /// Reads a shard.
 fn shard(text: &str) -> Result<Shard, String> {
     text.parse().map_err(|error| with_hint(&error))
+}
+
+/// The devices whose contenders may enter.
+#[derive(clap::Args)]
+pub(crate) struct Devices {
+    /// Devices that contenders run on: patterns such as `host opencl*`; see `list devices`
+    #[arg(long, value_name = "PATTERNS", default_value = HOST)]
+    device: String,
+}
+
+impl Devices {
+    /// The usual contenders on these devices, where those of the host are these.
+    fn usual(&self, native: &str) -> String {
+        match self.device == HOST {
+            true => native.to_owned(),
+            false => format!("{native} opencl/*"),
+        }
+    }
 }
 
 /// How a command that works for a while shows itself.

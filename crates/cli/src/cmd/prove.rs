@@ -1,6 +1,8 @@
 //! `proofmark prove`: kernels through the gate.
 
-use super::{Isolated, Shown, StorePath, arena, cap, constants, here, own, seed_of, shard, shelf};
+use super::{
+    Devices, Isolated, Shown, StorePath, arena, cap, constants, here, own, seed_of, shard, shelf,
+};
 use crate::exit;
 use crate::output::{Failure, print_document, say};
 use crate::progress::Progress;
@@ -26,6 +28,8 @@ pub(crate) struct Prove {
     /// default, and `own/*` for an op of your own
     #[arg(long)]
     with: Option<String>,
+    #[command(flatten)]
+    devices: Devices,
     /// Threads contenders are given
     #[arg(long, default_value_t = 2, value_parser = clap::value_parser!(u16).range(1..=256))]
     threads: u16,
@@ -53,12 +57,15 @@ impl Prove {
         let request = ProveRequest {
             ops: self.ops.clone(),
             dtypes: self.dtype.clone(),
-            with: self.with.clone().unwrap_or_else(|| own::usual("native/*@*", &self.ops)),
+            with: self
+                .with
+                .clone()
+                .unwrap_or_else(|| own::usual(&self.devices.usual("native/*@*"), &self.ops)),
             seed: seed_of(self.seed, self.shard.is_some()),
             any_seed: self.seed.is_none(),
             threads: usize::from(self.threads),
             cap: cap()?,
-            shelf: shelf(),
+            shelf: shelf().on(&self.devices.device),
             tuned: constants::settings()?,
             missing: self.missing,
         };

@@ -1,7 +1,7 @@
 //! `proofmark selftest`: the tool proves itself on this machine.
 
 use super::quantities::seconds;
-use super::{Shown, arena, cap, drawn_seed, own, shelf};
+use super::{Devices, Shown, arena, cap, drawn_seed, own, shelf};
 use crate::exit;
 use crate::output::{Failure, print_document};
 use crate::progress::Progress;
@@ -56,6 +56,8 @@ struct Gate {
     /// Try the installed peers as right kernels too
     #[arg(long)]
     peers: bool,
+    #[command(flatten)]
+    devices: Devices,
     /// Judge by references in place of the ops' own oracles: a folder with an own op for each
     #[arg(long, value_name = "FOLDER")]
     reference: Option<PathBuf>,
@@ -148,6 +150,12 @@ impl Timing {
 }
 
 impl Gate {
+    /// The right kernels that are tried.
+    fn patterns(&self) -> String {
+        let peers = if self.peers { " peer/*" } else { "" };
+        format!("native/*@* opencl/*{peers}")
+    }
+
     fn run(&self) -> Result<u8, Failure> {
         let progress = Progress::new(self.shown.quiet);
         let references = self.reference.clone();
@@ -155,7 +163,8 @@ impl Gate {
             ops: self.ops.clone(),
             seeds: self.seeds,
             cap: cap()?,
-            peers: self.peers.then(shelf),
+            with: self.patterns(),
+            shelf: shelf().on(&self.devices.device),
             references: references
                 .map(|folder| References { folder, interpreter: own::interpreter() }),
         };

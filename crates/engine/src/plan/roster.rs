@@ -4,6 +4,7 @@ use crate::{EngineError, nearest};
 use proofmark_analyze::is_match;
 use proofmark_contract::{Entry, ExplicitCase, Kernel};
 use proofmark_peers::{Peer, PeerShelf, Status, status};
+use proofmark_schema::device::HOST;
 use proofmark_schema::{Case, ContenderId, Family, Isa};
 use proofmark_worker::corpus;
 
@@ -52,7 +53,7 @@ pub fn check_contender(
         }
         // Specimens exist only in self-tests.
         Family::Planted => Err(unknown(who, None)),
-        Family::Own => own(shelf, who, entry.op.name()),
+        Family::Own | Family::OpenCl => own(shelf, who, entry.op.name()),
     }
 }
 
@@ -89,11 +90,11 @@ fn present(shelf: &PeerShelf, name: &str) -> Result<(), EngineError> {
 
 /// The kernel must be one of the op, and its files be there.
 fn own(shelf: &PeerShelf, who: &ContenderId, op: &str) -> Result<(), EngineError> {
-    let of_op = shelf.own().iter().filter(|peer| peer.has(op));
+    let of_op = shelf.own().iter().filter(|it| it.has(op) && it.family() == who.family);
     let names: Vec<&str> = of_op.map(|peer| peer.name()).collect();
     let near = || {
         let name = nearest(&who.name, &names)?.to_owned();
-        Some(ContenderId { family: Family::Own, name, isa: None })
+        Some(ContenderId { family: who.family, name, isa: None })
     };
     let peer = proofmark_peers::by_id(shelf, who, op).ok_or_else(|| unknown(who, near()))?;
     match status(peer, shelf) {
@@ -126,6 +127,8 @@ pub struct Roster {
     cap: Isa,
     /// Found once, since a shelf is a folder on disk.
     peers: Vec<(&'static dyn Peer, Status)>,
+    /// Patterns of the devices whose contenders may enter.
+    devices: Vec<String>,
 }
 
 impl Roster {
@@ -133,12 +136,14 @@ impl Roster {
     /// a kernel enters on its best path; `native/*@*` lets all paths in.
     pub fn new(patterns: &str, cap: Isa) -> Roster {
         let split = patterns.split([' ', ',']).filter(|pattern| !pattern.is_empty());
-        Roster { patterns: split.map(str::to_owned).collect(), cap, peers: Vec::new() }
+        let patterns = split.map(str::to_owned).collect();
+        Roster { patterns, cap, peers: Vec::new(), devices: vec![HOST.to_owned()] }
     }
 
-    /// This roster with the peers of a shelf, and those that systems have.
+    /// This roster with the peers of a shelf, and those that systems have, on its devices.
     #[must_use]
     pub fn with_peers(mut self, shelf: &PeerShelf) -> Roster {
+        self.devices = shelf.devices().to_vec();
         let all = proofmark_peers::all(shelf).into_iter();
         self.peers = all.map(|peer| (peer, status(peer, shelf))).collect();
         self
@@ -206,7 +211,8 @@ impl Roster {
         for (peer, status) in &self.peers {
             let id = peer.id();
             let name = id.to_string();
-            if peer.has(entry.op.name()) && self.patterns.iter().any(|p| is_match(p, &name)) {
+            let is_meant = self.patterns.iter().any(|pattern| is_match(pattern, &name));
+            if is_meant && peer.has(entry.op.name()) && self.has_device(peer.device()) {
                 admitted.push((id, *peer, status.clone()));
             }
         }
@@ -216,7 +222,8 @@ impl Roster {
     /// The kernels of an op that may enter, best first, whatever the case.
     pub fn kernels(&self, entry: &'static Entry) -> Vec<(ContenderId, &'static dyn Kernel, Isa)> {
         let mut admitted = Vec::new();
-        for &kernel in entry.kernels {
+        let kernels = if self.has_device(HOST) { entry.kernels } else { &[] };
+        for &kernel in kernels {
             for isa in self.paths(kernel).into_iter().rev() {
                 if self.patterns.iter().any(|pattern| self.admits_by(pattern, kernel, isa)) {
                     admitted.push((ContenderId::native(kernel.name(), isa), kernel, isa));
@@ -262,7 +269,30 @@ impl Roster {
                 (Status::Ready(_), Ok(())) => field.push(id),
             }
         }
+        absent.extend(self.elsewhere(entry));
         (field, absent)
+    }
+
+    /// The contenders that were named, or are the user's own, and run on a device that was not
+    /// asked for.
+    fn elsewhere(&self, entry: &'static Entry) -> Vec<(ContenderId, String)> {
+        let mut left = Vec::new();
+        for (peer, _) in &self.peers {
+            let (id, device) = (peer.id(), peer.device());
+            let is_meant = |pattern: &String| {
+                *pattern == id.to_string()
+                    || id.family == Family::Own && is_match(pattern, &id.to_string())
+            };
+            let is_of_op = peer.has(entry.op.name()) && self.patterns.iter().any(is_meant);
+            if is_of_op && !self.has_device(device) {
+                left.push((id, format!("it runs on {device}: add --device {device}")));
+            }
+        }
+        left
+    }
+
+    fn has_device(&self, device: &str) -> bool {
+        self.devices.iter().any(|pattern| is_match(pattern, device))
     }
 
     /// The other paths of a kernel, for its reproducibility class. On a large case the path that

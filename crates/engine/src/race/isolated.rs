@@ -63,7 +63,8 @@ fn permit(found: &Found, needs: Needs, is_stranger: bool) -> Permit {
         reads,
         has_jit: needs.jit || found.has_jit,
         is_interpreter: needs.interpreter,
-        needs_scratch: needs.interpreter,
+        // A compiler writes what it makes.
+        needs_scratch: needs.interpreter || needs.compiler,
         has_compiler: needs.compiler,
     }
 }

@@ -6,6 +6,7 @@ use proofmark_gate::Proven;
 use proofmark_machine::Ceilings;
 use proofmark_measure::{compare, conditions, time_of_call};
 use proofmark_schema::Family;
+use proofmark_schema::device::DeviceTime;
 use proofmark_schema::plan::Item;
 use proofmark_schema::race::{Race, SeenFaster, Slice};
 use proofmark_schema::record::{Performance, SliceSpan};
@@ -46,6 +47,7 @@ pub(super) fn performance(
         inputs: race.inputs,
         seen_faster: times_of(&race.seen_faster, arm),
         grown_bytes: race.grown(arm),
+        device: DeviceTime::of(&race.device, arm as u32),
         slices: SliceSpan { race: item.index, arm: arm as u32 },
     })
 }

@@ -7,6 +7,7 @@ pub(crate) mod check;
 pub(crate) mod compare;
 pub(crate) mod costs;
 pub(crate) mod coverage;
+pub(crate) mod devices;
 pub(crate) mod found;
 pub(crate) mod import;
 pub(crate) mod judge;

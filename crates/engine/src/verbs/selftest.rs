@@ -4,11 +4,13 @@ use crate::jobs::{processors, run_all};
 use crate::ops::own_op;
 use crate::plan::proof_rules;
 use crate::{EngineError, Event, Listener, Roster, find_op};
+use proofmark_analyze::is_match;
 use proofmark_arena::Arena;
-use proofmark_contract::{Definition, Entry};
+use proofmark_contract::{Definition, Entry, Mutant};
 use proofmark_gate::{CorrectResult, Depth, MutantResult, OTHER_GATES, try_correct, try_mutant};
 use proofmark_own::Interpreter;
 use proofmark_peers::{PeerShelf, Status};
+use proofmark_schema::device::HOST;
 use proofmark_schema::{ContenderId, DType, Isa, Outcome};
 use std::path::PathBuf;
 
@@ -80,8 +82,10 @@ pub struct GateRequest {
     pub seeds: u64,
     /// The widest path of kernels.
     pub cap: Isa,
-    /// Peers are tried as right kernels too, if a shelf is given.
-    pub peers: Option<PeerShelf>,
+    /// The right kernels that are tried, by pattern.
+    pub with: String,
+    /// Where peers and kernels of other devices are, and on which devices kernels are tried.
+    pub shelf: PeerShelf,
     /// References by which kernels are judged in place of the ops' own oracles.
     pub references: Option<References>,
 }
@@ -119,10 +123,32 @@ impl GateRequest {
         match &self.references {
             Some(references) => references.entries(&self.ops),
             None if self.ops.is_empty() => {
-                crate::ops().iter().map(|entry| with_mutants(entry, listener)).collect()
+                crate::ops().iter().map(|entry| self.entry(entry, listener)).collect()
             }
-            None => self.ops.iter().map(|name| with_mutants(find_op(name)?, listener)).collect(),
+            None => self.ops.iter().map(|name| self.entry(find_op(name)?, listener)).collect(),
         }
+    }
+
+    /// The op with its wrong kernels on the devices that are asked for.
+    fn entry(
+        &self,
+        entry: &'static Entry,
+        listener: &dyn Listener,
+    ) -> Result<&'static Entry, EngineError> {
+        let has = |device: &str| self.shelf.devices().iter().any(|it| is_match(it, device));
+        let (has_host, has_opencl) = (has(HOST), has(proofmark_opencl::name_of_first()));
+        if has_host && !has_opencl {
+            return with_mutants(entry, listener);
+        }
+        let mut mutants: Vec<Mutant> = Vec::new();
+        if has_host {
+            mutants.extend(with_mutants(entry, listener)?.mutants);
+        }
+        if has_opencl {
+            let of_device = proofmark_opencl::mutants_of(entry.op.name());
+            mutants.extend(of_device.map(|(name, flaw)| Mutant::elsewhere(name, flaw)));
+        }
+        Ok(Box::leak(Box::new(Entry { mutants: mutants.leak(), ..*entry })))
     }
 }
 
@@ -136,10 +162,7 @@ pub fn selftest_gate(
     listener: &dyn Listener,
 ) -> Result<GateSelfTest, EngineError> {
     let entries = request.entries(listener)?;
-    let mut roster = Roster::new("native/*@* peer/*", request.cap);
-    if let Some(shelf) = &request.peers {
-        roster = roster.with_peers(shelf);
-    }
+    let roster = Roster::new(&request.with, request.cap).with_peers(&request.shelf);
     let mut jobs = Vec::new();
     for &entry in &entries {
         for seed in 1..=request.seeds {

@@ -12,9 +12,10 @@ use crate::reports::names::short_title;
 use crate::reports::prove::outcome_name;
 use crate::reports::step;
 use proofmark_analyze::{Band, Winner, cells, winner};
+use proofmark_schema::device::DeviceTime;
 use proofmark_schema::finding::{Finding, Severity};
 use proofmark_schema::plan::Absence;
-use proofmark_schema::quantity::{Bytes, three_digits};
+use proofmark_schema::quantity::{Bytes, Nanos, three_digits};
 use proofmark_schema::record::{Performance, Record};
 use proofmark_schema::{Family, Memory};
 use serde_json::json;
@@ -24,11 +25,12 @@ use std::sync::Arc;
 /// Efficiency above which the number itself is suspicious.
 pub(super) const SUSPICIOUS_PERCENT: f64 = 105.0;
 
-const COLUMNS: [Column; 14] = [
+const COLUMNS: [Column; 15] = [
     Column::left("shape", 0),
     Column::left("contender", 0),
     Column::left("outcome", 4),
     Column::right("time", 0),
+    Column::right("kernel + copies + launch", 0),
     Column::right("× first [interval]", 3),
     Column::right("× best peer", 2),
     Column::left("verdict", 5),
@@ -43,10 +45,12 @@ const COLUMNS: [Column; 14] = [
 
 /// The column of times.
 const TIME: usize = 3;
+/// The column that only tables with a device other than the host have.
+const BY_DEVICE: usize = 4;
 /// The column that only tables with peers have.
-const BEST_PEER: usize = 5;
+const BEST_PEER: usize = 6;
 /// The column that only tables with remarks have.
-const REMARKS: usize = 13;
+const REMARKS: usize = 14;
 
 /// The document of a bench, with the contenders that could not enter and why.
 pub fn bench(records: &[Record], findings: &[Finding], absent: &[Absence]) -> Document {
@@ -129,6 +133,10 @@ pub(super) fn push_table(
         columns.remove(BEST_PEER);
         rows.iter_mut().for_each(|row| drop(row.remove(BEST_PEER)));
     }
+    if table.iter().all(|record| by_device(record).is_none()) {
+        columns.remove(BY_DEVICE);
+        rows.iter_mut().for_each(|row| drop(row.remove(BY_DEVICE)));
+    }
     document.table(title(table[0]), &columns, rows);
     document.note(fairness(table));
     let of_contenders = [on_new_inputs, refused_attempts, changed_state, grown_memory];
@@ -200,6 +208,7 @@ fn row(record: &Record, winner: &Winner) -> Vec<Cell> {
         contender,
         outcome,
         spent,
+        cell(by_device(record)),
         against,
         best_peer(record),
         cell(comparison.map(|comparison| comparison.verdict.name().to_owned())),
@@ -210,6 +219,13 @@ fn row(record: &Record, winner: &Winner) -> Vec<Cell> {
         cell(performance.map(|performance| Bytes(performance.peak_bytes).to_string())),
         cell(metric(record, "allocations").and(performance).map(allocations)),
     ]
+}
+
+/// The parts of the time of a call on a device: its kernel and copies by the device's clock, and
+/// the launch, which is the rest of the host's.
+fn by_device(record: &Record) -> Option<String> {
+    let DeviceTime { kernel_ns, copy_ns, launch_ns } = record.judged.performance()?.device?;
+    Some(format!("{} + {} + {}", Nanos(kernel_ns), Nanos(copy_ns), Nanos(launch_ns.max(0.0))))
 }
 
 /// The ratio to the fastest peer; the fastest peer itself shows `best`.

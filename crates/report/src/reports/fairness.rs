@@ -147,7 +147,9 @@ fn named(records: &[&Record], said: impl Fn(&Record) -> Option<String>) -> Optio
 
 /// What peers say of themselves, and what an empty call costs them.
 pub(super) fn introductions(records: &[&Record]) -> Vec<String> {
-    let peers = records.iter().filter(|record| record.contender.family == Family::Peer);
+    let peers = records
+        .iter()
+        .filter(|record| record.contender.family == Family::Peer || record.receipt.on.is_some());
     let measured = peers.filter(|record| record.judged.performance().is_some());
     let mut lines = BTreeMap::new();
     for Record { contender, receipt, .. } in measured {
@@ -158,7 +160,12 @@ pub(super) fn introductions(records: &[&Record]) -> Vec<String> {
             // A lock is what is usual, so only its absence is told.
             let lock = receipt.lock.filter(|&lock| lock == Lock::Unlocked);
             let lock = lock.map_or_else(String::new, |lock| format!(" ({})", lock.name()));
-            format!("{contender}: {version}{lock}, {isa}{}", empty.unwrap_or_default())
+            let device = receipt.on.as_ref();
+            let device = device.map_or_else(String::new, |on| {
+                let (name, driver, memory) = (&on.name, &on.driver, on.memory.name());
+                format!(", on {name} by {driver}, {memory} memory")
+            });
+            format!("{contender}: {version}{lock}, {isa}{device}{}", empty.unwrap_or_default())
         });
     }
     lines.into_values().collect()
