@@ -5,6 +5,7 @@ use crate::reference::{INSTALL, MODULES};
 use crate::{FileError, Interpreter, OwnOp};
 use proofmark_contract::{Definition, ExplicitCase, Op, Signature, Unsupported};
 use proofmark_peers::{Found, Needs, NotLoaded, Peer, Ready, Script, Source};
+use proofmark_schema::device::HOST;
 use proofmark_schema::{ContenderId, ErrorContract, Family, Underflow};
 use serde_json::json;
 use std::path::{Path, PathBuf};
@@ -314,6 +315,9 @@ impl Peer for OwnKernel {
         let find = || {
             self.build()?;
             let python = self.python()?;
+            if self.device() != HOST {
+                proofmark_opencl::found().map_err(|absent| absent.to_string())?;
+            }
             let library = match (&self.file.code, &python) {
                 (Code::Library(code), _) if !code.library.is_file() => {
                     let (library, file) = (code.library.display(), self.file.path.display());
@@ -345,6 +349,10 @@ impl Peer for OwnKernel {
             })
         };
         Some(find())
+    }
+
+    fn device(&self) -> &'static str {
+        self.file.device()
     }
 
     fn needs(&self) -> Needs {

@@ -104,6 +104,11 @@ impl<'a> Scene<'a> {
         bytes.map_or(Ok(0), |formula| self.bytes(formula, threads, "workspace_bytes"))
     }
 
+    /// A size by a formula.
+    pub(super) fn size(&self, formula: &Expression, key: &str) -> Done<usize> {
+        self.bytes(formula, 1, key)
+    }
+
     /// The bits of a number by a formula.
     pub(super) fn bits(&self, formula: &Expression, scalar: Scalar, threads: usize) -> Done<u64> {
         let value = formula.value(&|name| self.whole(name, threads));

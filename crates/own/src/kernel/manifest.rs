@@ -34,6 +34,19 @@ pub struct LibraryCode {
     pub has_jit: bool,
     /// How the library is built.
     pub build: Option<Build>,
+    /// How it is launched, if `library` is a program in OpenCL.
+    pub opencl: Option<OpenClCode>,
+}
+
+/// How a kernel in OpenCL is launched.
+#[derive(Clone, Debug, PartialEq)]
+pub struct OpenClCode {
+    /// Work-items along each dimension.
+    pub global: Vec<Expression>,
+    /// Work-items of a work-group along each dimension.
+    pub local: Vec<Expression>,
+    /// What the compiler is told.
+    pub options: String,
 }
 
 /// A function of a library.
@@ -84,7 +97,15 @@ pub(super) struct Described<Code> {
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Wire {
+    language: Option<Spanned<String>>,
+    #[serde(alias = "source")]
     library: Spanned<String>,
+    #[serde(default)]
+    global: Vec<Spanned<String>>,
+    #[serde(default)]
+    local: Vec<Spanned<String>>,
+    #[serde(default)]
+    options: String,
     symbol: Option<Spanned<String>>,
     call: Spanned<OneOrMore>,
     setup: Option<Spanned<String>>,
@@ -147,6 +168,11 @@ pub(super) fn parse(text: &str, path: &Path) -> Result<Described<LibraryCode>, F
         return Err(page.bad(wire.call.span(), reason));
     }
     let threads = threads(&page, wire.threads.as_ref(), &calls)?;
+    let opencl = opencl(&page, &wire)?;
+    if opencl.is_some() && (setup.is_some() || workspace_bytes.is_some()) {
+        let reason = "a kernel in OpenCL has no packed weights and no workspace: use local memory";
+        return Err(page.bad(wire.call.span(), reason));
+    }
     let summary = wire
         .summary
         .clone()
@@ -164,6 +190,7 @@ pub(super) fn parse(text: &str, path: &Path) -> Result<Described<LibraryCode>, F
             threads,
             has_jit: wire.jit,
             build: build(&page, &wire, folder)?,
+            opencl,
         },
     })
 }
@@ -231,6 +258,34 @@ fn setup(page: &Page<'_>, wire: &Wire) -> Result<Option<Setup>, FileError> {
         return Err(page.bad(call.span(), reason));
     }
     Ok(Some(Setup { calls, packed_bytes: bytes }))
+}
+
+/// How a kernel in OpenCL is launched, if the file has one.
+fn opencl(page: &Page<'_>, wire: &Wire) -> Result<Option<OpenClCode>, FileError> {
+    let Some(language) = &wire.language else {
+        return match wire.global.iter().chain(&wire.local).next() {
+            Some(size) => {
+                Err(page.bad(size.span(), "only a kernel with `language = \"opencl\"` has sizes"))
+            }
+            None => Ok(None),
+        };
+    };
+    if language.get_ref() != "opencl" {
+        let reason = format!("`{}`: write \"opencl\", or leave it out", language.get_ref());
+        return Err(page.bad(language.span(), reason));
+    }
+    if wire.local.is_empty() || wire.local.len() != wire.global.len() || wire.local.len() > 3 {
+        let reason = "write `global` and `local`: as many formulas each, one a dimension, up to 3";
+        return Err(page.bad(language.span(), reason));
+    }
+    let formulas = |texts: &[Spanned<String>]| {
+        texts.iter().map(|text| formula(page, text)).collect::<Result<Vec<_>, _>>()
+    };
+    Ok(Some(OpenClCode {
+        global: formulas(&wire.global)?,
+        local: formulas(&wire.local)?,
+        options: wire.options.clone(),
+    }))
 }
 
 fn formula(page: &Page<'_>, text: &Spanned<String>) -> Result<Expression, FileError> {

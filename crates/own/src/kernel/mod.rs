@@ -9,13 +9,14 @@ mod foreign;
 mod header;
 mod make;
 mod manifest;
+mod opencl;
 mod promises;
 mod python;
 mod signature;
 
 pub use header::{PythonCode, Tensors};
 pub use make::BuildError;
-pub use manifest::{Build, Function, LibraryCode, Setup, Threads};
+pub use manifest::{Build, Function, LibraryCode, OpenClCode, Setup, Threads};
 pub use promises::Promises;
 pub use signature::{BadPrototype, Parameter, Pointee, Prototype, Scalar, Takes, Value};
 
@@ -24,6 +25,7 @@ use arguments::{Scene, Source};
 use manifest::Described;
 use proofmark_contract::{ExplicitCase, Signature, Unsupported};
 use proofmark_peers::{Found, Needs, NotLoaded, Peered, Ready};
+use proofmark_schema::device::HOST;
 use proofmark_schema::{DType, ErrorContract, Receipt, is_name};
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -167,6 +169,10 @@ impl KernelFile {
         }
         match &self.code {
             Code::Library(code) => {
+                if let Some(opencl) = &code.opencl {
+                    return opencl::launch(code, opencl, (case, signature), String::new())
+                        .map(drop);
+                }
                 let scene = Scene { code, case, signature };
                 scene.call().and(scene.setup().map(drop)).and(scene.workspace_bytes(1).map(drop))
             }
@@ -207,10 +213,21 @@ impl KernelFile {
     /// What it does beside computing. It reads no folder, so that a worker may ask.
     pub fn needs(&self) -> Needs {
         match &self.code {
+            Code::Library(code) if code.opencl.is_some() => {
+                Needs { jit: true, compiler: true, ..Needs::default() }
+            }
             Code::Library(code) => Needs { jit: code.has_jit, ..Needs::default() },
             Code::Python(code) => {
                 Needs { jit: code.has_jit, interpreter: true, compiler: code.has_compiler }
             }
+        }
+    }
+
+    /// The device that it runs on, by the name in patterns.
+    pub fn device(&self) -> &'static str {
+        match &self.code {
+            Code::Library(code) if code.opencl.is_some() => proofmark_opencl::name_of_first(),
+            _ => HOST,
         }
     }
 
@@ -246,7 +263,13 @@ impl KernelFile {
     pub fn files(&self, python: Option<&Found>) -> Vec<PathBuf> {
         let mut files = vec![self.path.clone()];
         match &self.code {
-            Code::Library(code) => files.push(code.library.clone()),
+            Code::Library(code) => {
+                files.push(code.library.clone());
+                if code.opencl.is_some() {
+                    // The loader and the files that name the drivers.
+                    files.extend(proofmark_opencl::found().iter().flat_map(Found::own_files));
+                }
+            }
             Code::Python(_) => {
                 let folder = self.path.parent().unwrap_or(Path::new("/"));
                 let is_imported = |name: &str| name.ends_with(".py") || name.contains(".so");
@@ -306,6 +329,16 @@ pub(crate) fn ready(
     let unsupported = |reason: Unsupported| NotLoaded::Unsupported(reason.to_string());
     kernel.supports(case, signature).map_err(unsupported)?;
     match &kernel.code {
+        Code::Library(code) if let Some(opencl) = &code.opencl => {
+            let source = fs::read_to_string(&code.library).map_err(|error| {
+                NotLoaded::Broken(format!("{}: {error}", code.library.display()))
+            })?;
+            let launch = opencl::launch(code, opencl, (case, signature), source);
+            proofmark_opencl::set_environment();
+            let version = kernel.version.clone().unwrap_or("unknown".to_owned());
+            proofmark_opencl::ready(launch.map_err(unsupported)?, threads, version)
+                .map_err(NotLoaded::Broken)
+        }
         Code::Library(code) => {
             let command = code.build.as_ref().map(|build| build.command.join(" "));
             let receipt = Receipt {
