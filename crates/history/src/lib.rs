@@ -9,6 +9,7 @@
 //! <place>/runs/<id>-<hash>.parquet           the runs behind segments
 //! <place>/series/<id>-<hash>.parquet         the series in segments
 //! <place>/events/<id>-<hash>.json            what was said about series: alerts and their states
+//! <place>/quarantine/YYYY/MM/DD/HH/<run>-<hash>.parquet   runs that do not count yet
 //! <place>/_delta_log/<number>.json           commits in the format of Delta Lake
 //! ```
 //!
@@ -36,6 +37,7 @@ mod object;
 mod place;
 mod point;
 pub mod probe;
+pub mod quarantine;
 pub mod read;
 mod rows;
 mod run;
