@@ -159,6 +159,12 @@ impl SeriesKey {
         }
     }
 
+    /// Whether the case is written as keys of stored runs write it, and is of the op.
+    pub(crate) fn is_canonical(&self) -> bool {
+        let case: Result<Case, ParseCaseError> = self.case.parse();
+        case.is_ok_and(|case| case.op == self.op && canonical(&case).to_string() == self.case)
+    }
+
     /// The bytes that the id is a hash of.
     ///
     /// # Errors

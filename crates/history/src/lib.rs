@@ -42,6 +42,7 @@ pub mod read;
 mod rows;
 mod run;
 mod segment;
+pub mod serve;
 pub mod site;
 mod stored;
 mod tables;

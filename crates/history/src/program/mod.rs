@@ -3,6 +3,8 @@
 mod alerts;
 mod commit;
 mod output;
+mod send;
+mod serve;
 mod site;
 
 use clap::{Args, Parser, Subcommand};
@@ -61,6 +63,8 @@ enum Command {
     Alerts(alerts::Command),
     /// Write pages about the history as files, for a browser
     Site(site::Site),
+    #[command(flatten)]
+    Serve(serve::Command),
 }
 
 /// How results are written.
@@ -101,9 +105,12 @@ struct Append {
     /// Runs: `latest`, numbers, days and ops (`2026-11-17-softmax`), beginnings of ids, or paths
     #[arg(required = true, value_name = "RUN")]
     runs: Vec<String>,
-    /// The history: a folder or `s3://bucket/prefix`
+    /// The history: a folder, `s3://bucket/prefix`, or the address of `history serve`
     #[arg(long, value_name = "PLACE", env = "PROOFMARK_HISTORY", hide_env = true)]
     to: String,
+    /// Key or token for a server; better given as the variable PROOFMARK_KEY
+    #[arg(long, env = "PROOFMARK_KEY", hide_env_values = true)]
+    key: Option<String>,
     #[command(flatten)]
     commit: commit::Commit,
     /// Folder that runs are kept in
@@ -177,6 +184,7 @@ impl Arguments {
             Command::Show(command) => command.run().await,
             Command::Alerts(command) => command.run().await,
             Command::Site(command) => command.run().await,
+            Command::Serve(command) => command.run().await,
         };
         result.unwrap_or_else(|error| {
             say(&format!("error: {error}"));
@@ -222,6 +230,9 @@ impl Init {
 
 impl Append {
     async fn run(self) -> Result<u8, HistoryError> {
+        if self.to.starts_with("http://") || self.to.starts_with("https://") {
+            return self.send().await;
+        }
         let place = Place::parse(&self.to)?;
         // A folder with a typing error would be made; a bucket may be write-only.
         if place.as_folder().is_some() {
@@ -237,6 +248,22 @@ impl Append {
             let word = if appended.was_there { "was there already" } else { "is appended" };
             say(&format!("run {} {word}: {points} points, {bytes} bytes", stored.id));
             print(&appended.name)?;
+        }
+        Ok(exit::PASS)
+    }
+}
+
+impl Append {
+    /// Uploads the runs to a server.
+    async fn send(self) -> Result<u8, HistoryError> {
+        let key = self.key.as_deref().ok_or_else(|| {
+            HistoryError::Usage("a server wants a key: set the variable PROOFMARK_KEY".to_owned())
+        })?;
+        let store = Store::open(&self.store)?;
+        let commit = self.commit.resolve()?;
+        for run in &self.runs {
+            let object = proofmark_history::from_store(&store.load(run)?, commit.clone())?;
+            send::send(&self.to, key, &object).await?;
         }
         Ok(exit::PASS)
     }

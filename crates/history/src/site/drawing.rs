@@ -90,13 +90,14 @@ pub(super) fn sparkline(values: &[f64], changes: &[usize]) -> String {
     out
 }
 
-/// The points `from..to` of a series with intervals, its environments and its changes. `width` is
-/// that of the page in pixels, so that text keeps its size on a phone.
+/// The points `from..to` of a series with intervals, its environments and its changes. `focus` is
+/// the point that was asked for, which has a line through it. `width` is that of the page in pixels, so that text keeps its size on a phone.
 pub(super) fn series(
     metric: Metric,
     points: &[Drawn],
     changes: &[Change],
     (from, to): (usize, usize),
+    focus: Option<usize>,
     width: f64,
     class: &str,
 ) -> String {
@@ -150,6 +151,10 @@ pub(super) fn series(
             top + 12.0,
             100.0 * change.shift.estimate.exp_m1()
         );
+    }
+    if let Some(place) = focus {
+        let _ =
+            write!(out, "<path class=\"focus\" d=\"M{:.1} {top}V{floor:.1}\"/>", x(place as f64));
     }
     for (i, point) in shown.iter().enumerate() {
         let (place, middle) = (x((from + i) as f64), y(point.value));
@@ -233,10 +238,10 @@ mod tests {
             is_new_code: i == 4,
         };
         let points: Vec<Drawn> = (0..20).map(point).collect();
-        let svg = series(Metric::Time, &points, &[], (5, 20), 380.0, "wide");
+        let svg = series(Metric::Time, &points, &[], (5, 20), Some(7), 380.0, "wide");
         assert_eq!(svg.matches("<circle").count(), 15);
         assert!(!svg.contains("NaN") && !svg.contains("inf") && !svg.contains("><5>"));
-        let one = series(Metric::Time, &points[..1], &[], (0, 1), 960.0, "wide");
+        let one = series(Metric::Time, &points[..1], &[], (0, 1), None, 960.0, "wide");
         assert!(!one.contains("NaN"), "{one}");
         assert!(!sparkline(&[1.0], &[]).contains("NaN"));
     }

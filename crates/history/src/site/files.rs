@@ -1,6 +1,7 @@
 //! The pages as files, for any server that serves files.
 
-use super::pages::{self, PAGE};
+use super::machines;
+use super::pages::{self, Host, PAGE};
 use super::view::View;
 use crate::{HistoryError, Place};
 use std::path::Path;
@@ -9,10 +10,10 @@ use std::path::Path;
 const STYLE: &str = include_str!("page.css");
 
 /// Hides the rows of a list that do not have the words that are typed.
-const SCRIPT: &str = include_str!("page.js");
+pub(crate) const SCRIPT: &str = include_str!("page.js");
 
 /// The style of all pages.
-fn style() -> String {
+pub(crate) fn style() -> String {
     format!("{}{STYLE}", proofmark_report::render::page_style())
 }
 
@@ -32,14 +33,15 @@ pub async fn write_site(place: &Place, folder: &Path) -> Result<usize, HistoryEr
     write("page.css".to_owned(), style())?;
     write("page.js".to_owned(), SCRIPT.to_owned())?;
     for page in 0..view.series.len().div_ceil(PAGE).max(1) {
-        write(pages::list_file(page), pages::list(&view, page).await?)?;
+        write(pages::list_file(page), pages::list(&view, Host::Files, "", page).await?)?;
     }
     for series in &view.series {
-        let text = pages::series(&view, series).await?;
+        let text = pages::series(&view, Host::Files, series, "").await?;
         write(pages::series_file(series.id), text)?;
     }
     write("alerts.html".to_owned(), pages::alerts(&view))?;
-    write("machines.html".to_owned(), pages::machines(&view))?;
+    write("machines.html".to_owned(), machines::machines(&view, Host::Files))?;
+    write("quarantine.html".to_owned(), machines::quarantine(&view))?;
     for alert in &view.alerts {
         write(pages::alert_file(&alert.id), pages::alert(&view, alert))?;
     }

@@ -7,49 +7,88 @@ use crate::{HistoryError, Series, SeriesId};
 use std::fmt::Write as _;
 
 /// Series on one page of the list.
-pub(super) const PAGE: usize = 50;
+pub(crate) const PAGE: usize = 50;
 
 /// Points on either side of a change in the picture that is zoomed to it.
 const ZOOM: usize = 15;
 
+/// What answers when a link is followed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Host {
+    /// Files in one folder.
+    Files,
+    /// The server, which searches and zooms.
+    Server,
+}
+
+impl Host {
+    /// The address of a page of the list.
+    fn list(self, search: &str, page: usize) -> String {
+        match self {
+            Host::Files => list_file(page),
+            Host::Server => format!("index.html?q={}&amp;page={page}", encoded(search)),
+        }
+    }
+}
+
+/// Text within an address.
+pub(super) fn encoded(text: &str) -> String {
+    let mut out = String::new();
+    for byte in text.bytes() {
+        match byte {
+            b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'-' | b'_' | b'.' | b'~' => {
+                out.push(char::from(byte));
+            }
+            _ => {
+                let _ = write!(out, "%{byte:02X}");
+            }
+        }
+    }
+    out
+}
+
 /// The file of a page of the list.
-pub(super) fn list_file(page: usize) -> String {
+pub(crate) fn list_file(page: usize) -> String {
     if page == 0 { "index.html".to_owned() } else { format!("list-{page}.html") }
 }
 
 /// The file of a series.
-pub(super) fn series_file(id: SeriesId) -> String {
+pub(crate) fn series_file(id: SeriesId) -> String {
     format!("series-{id}.html")
 }
 
 /// The file of an alert. Its name is that of its author, and is not trusted with paths.
-pub(super) fn alert_file(id: &str) -> String {
+pub(crate) fn alert_file(id: &str) -> String {
     let plain = |c: char| if c.is_ascii_alphanumeric() { c } else { '_' };
     let id = id.strip_prefix("alert-").unwrap_or(id);
     format!("alert-{}.html", id.chars().map(plain).take(80).collect::<String>())
 }
 
 /// A day and a time, from microseconds since 1970.
-fn day(time: i64) -> String {
+pub(super) fn day(time: i64) -> String {
     jiff::Timestamp::from_microsecond(time)
         .map_or_else(|_| "?".to_owned(), |time| time.strftime("%Y-%m-%d %H:%M").to_string())
 }
 
-fn page(view: &View, title: &str, subtitle: &str, body: &str) -> String {
+pub(super) fn page(view: &View, title: &str, subtitle: &str, body: &str) -> String {
     let (version, inbox) = view.snapshot.version();
     let version = version.map_or_else(|| "none".to_owned(), |version| version.to_string());
     let open = view.alerts.iter().filter(|alert| alert.is_open()).count();
+    let quarantine = match view.quarantined.len() {
+        0 => String::new(),
+        count => format!("<li><a href=\"quarantine.html\">Quarantine ({count})</a></li>"),
+    };
     format!(
         "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">\n\
          <meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'self'; \
-         img-src data:; script-src 'self'; base-uri 'none'; form-action 'none'\">\n\
+         img-src data:; script-src 'self'; base-uri 'none'; form-action 'self'\">\n\
          <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
          <title>{title}</title>\n<link rel=\"icon\" href=\"data:,\">\n\
          <link rel=\"stylesheet\" href=\"page.css\"></head>\n<body>\n\
          <a class=\"skip\" href=\"#main\">Skip to the content</a>\n\
          <nav aria-label=\"Pages\"><ol><li><a href=\"index.html\">Series</a></li><li>\
          <a href=\"alerts.html\">Alerts ({open})</a></li><li><a href=\"machines.html\">\
-         Machines</a></li></ol></nav>\n\
+         Machines</a></li>{quarantine}</ol></nav>\n\
          <header><h1>{title}</h1><p class=\"sub\">{subtitle}</p></header>\n\
          <main id=\"main\">\n{body}</main>\n<footer>Made by proofmark from log entry {version} and \
          {inbox} runs beside it.</footer>\n<script src=\"page.js\"></script>\n</body></html>\n",
@@ -60,9 +99,14 @@ fn figure(value: &str, label: &str) -> String {
     format!("<li><b>{value}</b><span>{label}</span></li>")
 }
 
-/// The list of series with search and shape.
-pub(super) async fn list(view: &View, at: usize) -> Result<String, HistoryError> {
-    let found = &view.series;
+/// A page of the series that have every word of the text, with their shapes.
+pub(crate) async fn list(
+    view: &View,
+    host: Host,
+    search: &str,
+    at: usize,
+) -> Result<String, HistoryError> {
+    let found = view.search(search);
     let pages = found.len().div_ceil(PAGE).max(1);
     let at = at.min(pages - 1);
     let open = view.alerts.iter().filter(|alert| alert.is_open()).count();
@@ -76,27 +120,41 @@ pub(super) async fn list(view: &View, at: usize) -> Result<String, HistoryError>
         body += &figure(&value.to_string(), label);
     }
     body += "</ul>\n";
-    body += "<p class=\"bar-of-table\"><label>Search in this page <input type=\"search\" id=\"find\" \
-             placeholder=\"softmax f32 native\"></label></p>\n";
+    match host {
+        Host::Files => {
+            body += "<p class=\"bar-of-table\"><label>Search in this page <input type=\"search\" \
+                     id=\"find\" placeholder=\"softmax f32 native\"></label></p>\n";
+        }
+        Host::Server => {
+            let _ = writeln!(
+                body,
+                "<form class=\"bar-of-table\" role=\"search\" action=\"index.html\"><label>Search \
+                 <input type=\"search\" name=\"q\" value=\"{}\" placeholder=\"softmax f32 native\">\
+                 </label> <button class=\"go\">Find</button></form>",
+                escaped(search)
+            );
+        }
+    }
     let _ = writeln!(
         body,
-        "<p class=\"note\">{} series; page {} of {pages}.</p>\n<div class=\"t\"><table>\n\
+        "<p class=\"note\">{} series{}; page {} of {pages}.</p>\n<div class=\"t\"><table>\n\
          <thead><tr><th>series</th><th>shape</th><th class=\"r\">latest</th><th class=\"r\">points</th>\
          <th>machine</th><th>alerts</th></tr></thead>\n<tbody>",
         found.len(),
+        if search.is_empty() { String::new() } else { format!(" with “{}”", escaped(search)) },
         at + 1,
     );
-    let rows: Vec<&Series> = found.iter().skip(at * PAGE).take(PAGE).collect();
+    let rows: Vec<&Series> = found.iter().skip(at * PAGE).take(PAGE).copied().collect();
     let shown = futures::future::try_join_all(rows.iter().map(|series| view.shown(series))).await?;
     for (series, shown) in rows.iter().zip(&shown) {
         body += &row(view, series, shown);
     }
     body += "</tbody></table></div>\n<p class=\"pages\">";
     if at > 0 {
-        let _ = write!(body, "<a href=\"{}\">Previous</a> ", list_file(at - 1));
+        let _ = write!(body, "<a href=\"{}\">Previous</a> ", host.list(search, at - 1));
     }
     if at + 1 < pages {
-        let _ = write!(body, "<a href=\"{}\">Next</a>", list_file(at + 1));
+        let _ = write!(body, "<a href=\"{}\">Next</a>", host.list(search, at + 1));
     }
     body += "</p>\n";
     Ok(page(view, "History of measurements", "What moved, when, and on which machines.", &body))
@@ -125,20 +183,38 @@ fn row(view: &View, series: &Series, shown: &Shown) -> String {
     )
 }
 
-fn machine_name(view: &View, class: &str) -> String {
+pub(super) fn machine_name(view: &View, class: &str) -> String {
     let cpu = view.machines.get(class).map_or("", |machine| machine.cpu.as_str());
     if cpu.is_empty() { class.to_owned() } else { cpu.to_owned() }
 }
 
-/// One series: all points, each change from near, its alerts, and the same on other machines.
-pub(super) async fn series(view: &View, series: &Series) -> Result<String, HistoryError> {
+/// One series: the points around a commit if one is given, all points, each change from near, its
+/// alerts, and the same on other machines.
+pub(crate) async fn series(
+    view: &View,
+    host: Host,
+    series: &Series,
+    at: &str,
+) -> Result<String, HistoryError> {
     let shown = view.shown(series).await?;
     let key = &series.key;
     let mut body = String::new();
+    if host == Host::Server && !shown.points.is_empty() {
+        let _ = writeln!(
+            body,
+            "<form class=\"bar-of-table\" action=\"{}\"><label>Zoom to a commit or run <input \
+             type=\"search\" name=\"at\" value=\"{}\"></label> <button class=\"go\">Zoom</button></form>",
+            series_file(series.id),
+            escaped(at)
+        );
+        if !at.is_empty() {
+            body += &zoomed(view, series, &shown, at);
+        }
+    }
     if shown.points.is_empty() {
         body += "<p>No point of this series has a number.</p>\n";
     } else {
-        body += &both(series, &shown, (0, shown.points.len()));
+        body += &both(series, &shown, (0, shown.points.len()), None);
         let basis = if shown.by_control { "the ratio to the control" } else { "the values" };
         let _ = writeln!(
             body,
@@ -166,7 +242,7 @@ pub(super) async fn series(view: &View, series: &Series) -> Result<String, Histo
         );
         let from = change.place.saturating_sub(ZOOM);
         let to = (change.place + ZOOM).min(shown.points.len());
-        body += &both(series, &shown, (from, to));
+        body += &both(series, &shown, (from, to), None);
         body += "</section>\n";
     }
     body += "<section><h2>Alerts</h2>\n";
@@ -190,6 +266,7 @@ pub(super) async fn series(view: &View, series: &Series) -> Result<String, Histo
                 &other.points,
                 &other.changes,
                 (0, other.points.len()),
+                None,
                 460.0,
                 "side",
             );
@@ -202,7 +279,7 @@ pub(super) async fn series(view: &View, series: &Series) -> Result<String, Histo
         }
         body += "</div></section>\n";
     }
-    body += &table_of_points(series, &shown);
+    body += &table_of_points(host, series, &shown);
     let subtitle = format!(
         "{} · {} · {} · {} · {} · {}",
         escaped(&key.contender),
@@ -224,34 +301,75 @@ fn interval(low: f64, high: f64) -> String {
 }
 
 /// A picture for wide pages and one for phones.
-fn both(series: &Series, shown: &Shown, (from, to): (usize, usize)) -> String {
-    let draw = |width, class| {
-        drawing::series(series.key.metric, &shown.points, &shown.changes, (from, to), width, class)
+fn both(
+    series: &Series,
+    shown: &Shown,
+    (from, to): (usize, usize),
+    focus: Option<usize>,
+) -> String {
+    let draw = |from, width, class| {
+        let metric = series.key.metric;
+        drawing::series(metric, &shown.points, &shown.changes, (from, to), focus, width, class)
     };
     // On a phone, the latest points are drawn if there are more than can be told apart.
     let near = from.max(to.saturating_sub(120));
-    let narrow = drawing::series(
-        series.key.metric,
-        &shown.points,
-        &shown.changes,
-        (near, to),
-        380.0,
-        "narrow",
-    );
-    format!("<figure>{}{narrow}</figure>\n", draw(960.0, "wide"))
+    format!("<figure>{}{}</figure>\n", draw(from, 960.0, "wide"), draw(near, 380.0, "narrow"))
 }
 
-fn table_of_points(series: &Series, shown: &Shown) -> String {
+/// The points around the first that a commit or a run has whose name begins so.
+fn zoomed(view: &View, series: &Series, shown: &Shown, at: &str) -> String {
+    let is_meant = |run: &str| {
+        let commit = view.runs.get(run).and_then(|run| run.commit.as_deref());
+        run.starts_with(at) || commit.is_some_and(|commit| commit.starts_with(at))
+    };
+    let Some(place) = shown.kept.iter().position(|point| is_meant(&point.run)) else {
+        return format!(
+            "<p>No point of this series has a commit or a run that begins with “{}”.</p>\n",
+            escaped(at)
+        );
+    };
+    let (from, to) = (place.saturating_sub(ZOOM), (place + ZOOM + 1).min(shown.points.len()));
+    let point = &shown.points[place];
+    let link = |place: usize, word: &str| {
+        let run = &shown.kept[place].run;
+        format!("<a href=\"{}?at={}\">{word}</a> ", series_file(series.id), encoded(run))
+    };
+    let mut links = String::new();
+    if place > 0 {
+        links += &link(place.saturating_sub(ZOOM), "Earlier");
+    }
+    if place + 1 < shown.points.len() {
+        links += &link((place + ZOOM).min(shown.points.len() - 1), "Later");
+    }
+    format!(
+        "<section><h2>Around {}</h2>\n<p>{}, measured on {}. It is point {} of {}.</p>\n{}\
+         <p class=\"pages\">{links}</p></section>\n<h2>All points</h2>\n",
+        escaped(&point.name),
+        number(series.key.metric, point.value),
+        day(view.runs.get(&shown.kept[place].run).map_or(0, |run| run.started)),
+        place + 1,
+        shown.points.len(),
+        both(series, shown, (from, to), Some(place)),
+    )
+}
+
+fn table_of_points(host: Host, series: &Series, shown: &Shown) -> String {
     let mut out = String::from(
         "<section><h2>Points</h2>\n<details><summary>All numbers</summary><div class=\"t\"><table>\
          <thead><tr><th>commit</th><th>time</th><th class=\"r\">value</th><th class=\"r\">ratio to \
          the control</th><th>code</th><th>run</th></tr></thead><tbody>\n",
     );
     for (drawn, point) in shown.points.iter().zip(&shown.kept).rev() {
+        let name = match host {
+            Host::Files => escaped(&drawn.name),
+            Host::Server => {
+                let (file, run) = (series_file(series.id), encoded(&point.run));
+                format!("<a href=\"{file}?at={run}\">{}</a>", escaped(&drawn.name))
+            }
+        };
         let _ = writeln!(
             out,
-            "<tr><th>{}</th><td>{}</td><td class=\"r\">{}</td><td class=\"r\">{}</td><td>{}</td><td>{}</td></tr>",
-            escaped(&drawn.name),
+            "<tr><th>{name}</th><td>{}</td><td class=\"r\">{}</td><td class=\"r\">{}</td><td>{}</td><td>{}</td></tr>",
             day(point.commit_time),
             number(series.key.metric, drawn.value),
             point.control.map_or(String::new(), |ratio| format!("{ratio:.4}")),
@@ -295,7 +413,7 @@ fn alert_table(alerts: &[&Alert]) -> String {
 }
 
 /// All alerts, those that are open first.
-pub(super) fn alerts(view: &View) -> String {
+pub(crate) fn alerts(view: &View) -> String {
     let (open, done): (Vec<&Alert>, Vec<&Alert>) = view.alerts.iter().partition(|a| a.is_open());
     let part = |title: &str, list: &[&Alert], none: &str| {
         let table = if list.is_empty() { format!("<p>{none}</p>") } else { alert_table(list) };
@@ -308,7 +426,7 @@ pub(super) fn alerts(view: &View) -> String {
 }
 
 /// One alert with its members and all that was said.
-pub(super) fn alert(view: &View, alert: &Alert) -> String {
+pub(crate) fn alert(view: &View, alert: &Alert) -> String {
     let said = alert.events.first().map_or("", |event| event.text.as_str());
     let mut body = format!("<p class=\"lead\">{}</p>\n<section><h2>Series</h2>\n", escaped(said));
     body += "<div class=\"t\"><table><thead><tr><th>series</th><th class=\"r\">shift</th><th>at 95 %</th>\
@@ -350,32 +468,4 @@ pub(super) fn alert(view: &View, alert: &Alert) -> String {
     }
     body += "</pre></section>\n";
     page(view, &escaped(&alert.id), alert.state.name(), &body)
-}
-
-/// The machines of the history.
-pub(super) fn machines(view: &View) -> String {
-    let mut body = String::from(
-        "<div class=\"t\"><table><thead><tr><th>processor</th><th class=\"r\">processors</th>\
-         <th class=\"r\">memory</th><th class=\"r\">runs</th><th class=\"r\">series</th><th>latest run</th>\
-         <th>class</th></tr></thead><tbody>\n",
-    );
-    for (class, machine) in &view.machines {
-        let _ = writeln!(
-            body,
-            "<tr><th>{}</th><td class=\"r\">{}</td><td class=\"r\">{:.1} GiB</td><td class=\"r\">{}</td>\
-             <td class=\"r\">{}</td><td>{}</td><td>{}</td></tr>",
-            escaped(&machine.cpu),
-            machine.cpus,
-            machine.memory_bytes as f64 / (1u64 << 30) as f64,
-            machine.runs,
-            machine.series,
-            day(machine.latest),
-            escaped(class),
-        );
-    }
-    body += "</tbody></table></div>\n<p class=\"note\">A series shows the same measurement on other \
-             machines beside its own.</p>\n";
-    let subtitle = "A class is everything about a machine that changes speed. \
-                    Series of different classes are never mixed.";
-    page(view, "Machines", subtitle, &body)
 }

@@ -19,8 +19,8 @@ async fn every_series_and_alert_has_a_page_and_no_link_is_dead() {
         .map(|entry| entry.unwrap().file_name().into_string().unwrap())
         .collect();
     assert_eq!(files.len(), count);
-    // Style, script, two pages of the list, sixty series, alerts, machines, one alert.
-    assert_eq!(count, 2 + 2 + 60 + 2 + 1);
+    // Style, script, two pages of the list, sixty series, alerts, machines, quarantine, one alert.
+    assert_eq!(count, 2 + 2 + 60 + 3 + 1);
     for name in files.iter().filter(|name| name.ends_with(".html")) {
         let text = std::fs::read_to_string(out.path().join(name)).unwrap();
         assert!(!text.contains("<script>") && !text.contains("NaN"), "{name}");

@@ -3,22 +3,54 @@
 use super::drawing::Drawn;
 use crate::alerts::{Alert, alerts_of};
 use crate::detect::{judged_points, judged_values};
+use crate::quarantine::{self, Waiting};
 use crate::{HistoryError, Place, Point, Run, Series, SeriesId, SeriesKey, Snapshot};
 use proofmark_stats::change::{Change, Detector, Settings};
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
+/// What a view was made from. Another one means that something was appended since.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Stamp {
+    version: Option<u64>,
+    inbox: Vec<String>,
+    events: usize,
+    quarantined: usize,
+}
+
+impl Stamp {
+    /// The stamp of a history as it is now. It costs listings and the log, and reads no run.
+    pub(crate) async fn of(place: &Place) -> Result<Stamp, HistoryError> {
+        Stamp::with(&Snapshot::load(place).await?).await
+    }
+
+    async fn with(snapshot: &Snapshot) -> Result<Stamp, HistoryError> {
+        let place = snapshot.place();
+        Ok(Stamp {
+            version: snapshot.version().0,
+            inbox: snapshot.inbox.clone(),
+            events: place.list("events").await?.len(),
+            quarantined: place.list("quarantine").await?.len(),
+        })
+    }
+}
+
 /// A snapshot with what every page needs of it.
-pub(super) struct View {
-    pub(super) snapshot: Snapshot,
+pub(crate) struct View {
+    pub(crate) snapshot: Snapshot,
+    pub(crate) stamp: Stamp,
     /// Those with an open alert first, then in order of their keys.
-    pub(super) series: Vec<Series>,
+    pub(crate) series: Vec<Series>,
+    /// What the search looks at, for each series.
+    texts: Vec<String>,
     places: HashMap<SeriesId, usize>,
     /// Places of the same measurement on all machines.
     same: HashMap<SeriesKey, Vec<usize>>,
-    pub(super) runs: HashMap<String, Run>,
-    pub(super) alerts: Vec<Alert>,
+    pub(crate) runs: HashMap<String, Run>,
+    pub(crate) alerts: Vec<Alert>,
+    /// Runs that are kept apart.
+    pub(crate) quarantined: Vec<Waiting>,
     /// The machines, by their class.
-    pub(super) machines: BTreeMap<String, Machine>,
+    pub(crate) machines: BTreeMap<String, Machine>,
     detector: Option<Detector>,
 }
 
@@ -29,14 +61,14 @@ fn anywhere(key: &SeriesKey) -> SeriesKey {
 
 /// A class of environments.
 #[derive(Default)]
-pub(super) struct Machine {
-    pub(super) cpu: String,
-    pub(super) cpus: u32,
-    pub(super) memory_bytes: u64,
-    pub(super) runs: usize,
-    pub(super) series: usize,
+pub(crate) struct Machine {
+    pub(crate) cpu: String,
+    pub(crate) cpus: u32,
+    pub(crate) memory_bytes: u64,
+    pub(crate) runs: usize,
+    pub(crate) series: usize,
     /// Start of the latest run, in microseconds since 1970.
-    pub(super) latest: i64,
+    pub(crate) latest: i64,
 }
 
 /// A series with its points.
@@ -51,8 +83,10 @@ pub(super) struct Shown {
 }
 
 impl View {
-    pub(super) async fn load(place: &Place) -> Result<View, HistoryError> {
+    pub(crate) async fn load(place: &Place) -> Result<View, HistoryError> {
         let snapshot = Snapshot::load(place).await?;
+        let stamp = Stamp::with(&snapshot).await?;
+        let quarantined = quarantine::waiting(place).await?;
         let mut series = snapshot.series().await?;
         series.sort_by(|a, b| a.key.cmp(&b.key));
         let runs: HashMap<String, Run> =
@@ -78,22 +112,59 @@ impl View {
         for (place, series) in series.iter().enumerate() {
             same.entry(anywhere(&series.key)).or_default().push(place);
         }
+        let text = |series: &Series| {
+            let class = &series.key.environment;
+            let cpu = machines.get(class).map_or("", |machine| machine.cpu.as_str());
+            format!("{} {cpu} {}", series.key, series.id).to_lowercase()
+        };
+        let texts = series.iter().map(text).collect();
         let detector = Detector::new(Settings::default());
-        Ok(View { snapshot, series, places, same, runs, alerts, machines, detector })
+        Ok(View {
+            snapshot,
+            stamp,
+            series,
+            texts,
+            places,
+            same,
+            runs,
+            alerts,
+            quarantined,
+            machines,
+            detector,
+        })
     }
 
-    pub(super) fn find(&self, id: SeriesId) -> Option<&Series> {
+    /// The series that have every word of the text.
+    pub(crate) fn search(&self, text: &str) -> Vec<&Series> {
+        let text = text.to_lowercase();
+        let words: Vec<&str> = text.split_whitespace().collect();
+        let fits = |of: &str| words.iter().all(|word| of.contains(word));
+        let all = self.series.iter().zip(&self.texts);
+        all.filter(|(_, of)| fits(of)).map(|(series, _)| series).collect()
+    }
+
+    /// Measurements that two machines have both, in the order of the first.
+    pub(crate) fn beside(&self, one: &str, other: &str) -> Vec<(&Series, &Series)> {
+        let mut pairs = Vec::new();
+        for series in self.series.iter().filter(|series| series.key.environment == one) {
+            let same = self.siblings(series).into_iter();
+            pairs.extend(same.filter(|of| of.key.environment == other).map(|of| (series, of)));
+        }
+        pairs
+    }
+
+    pub(crate) fn find(&self, id: SeriesId) -> Option<&Series> {
         Some(&self.series[*self.places.get(&id)?])
     }
 
     /// The same measurement on other machines.
-    pub(super) fn siblings(&self, of: &Series) -> Vec<&Series> {
+    pub(crate) fn siblings(&self, of: &Series) -> Vec<&Series> {
         let same = self.same.get(&anywhere(&of.key)).into_iter().flatten();
         same.map(|&place| &self.series[place]).filter(|other| other.id != of.id).collect()
     }
 
     /// Alerts that name a series.
-    pub(super) fn alerts_on(&self, id: SeriesId) -> impl Iterator<Item = &Alert> {
+    pub(crate) fn alerts_on(&self, id: SeriesId) -> impl Iterator<Item = &Alert> {
         self.alerts.iter().filter(move |alert| alert.series.contains(&id))
     }
 
@@ -136,7 +207,7 @@ impl View {
     }
 
     /// The commit of a run in short, or the run itself.
-    pub(super) fn name_of(&self, run: &str) -> String {
+    pub(crate) fn name_of(&self, run: &str) -> String {
         let commit = self.runs.get(run).and_then(|run| run.commit.as_deref());
         let name = commit.unwrap_or(run);
         name.chars().take(10).collect()
