@@ -5,10 +5,11 @@
 //! its folder; version 0.14 can. The query engine still needs 0.13.
 
 use crate::HistoryError;
+use proofmark_store::durable::{make_folder, sync_directory};
 use rustix::fs::{CWD, RenameFlags, renameat_with};
-use std::fs::{self, File, OpenOptions};
+use std::fs::{self, OpenOptions};
 use std::io::{self, Write};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 /// Unfinished files are here, on the same file system as the rest.
 pub(crate) const STAGING: &str = "_staging";
@@ -36,7 +37,7 @@ pub(crate) fn create(root: &Path, name: &str, bytes: &[u8]) -> Result<Created, H
     let created = made?;
     // Also if the file was there: the process that created it may not have synced the folder yet,
     // and who is told that the file is there must be able to rely on it.
-    sync_folder(folder)?;
+    sync_directory(folder)?;
     Ok(created)
 }
 
@@ -66,26 +67,6 @@ fn link(staged: &Path, path: &Path) -> Result<Created, HistoryError> {
             }
         }
     }
-}
-
-/// Makes a folder and those above it, each with a durable name.
-pub(crate) fn make_folder(path: &Path) -> Result<(), HistoryError> {
-    let is_missing = |folder: &&Path| !folder.as_os_str().is_empty() && !folder.is_dir();
-    let missing: Vec<PathBuf> =
-        path.ancestors().take_while(is_missing).map(Path::to_owned).collect();
-    if missing.is_empty() {
-        return Ok(());
-    }
-    fs::create_dir_all(path).map_err(HistoryError::io("make", path))?;
-    missing.iter().try_for_each(|folder| match folder.parent() {
-        Some(parent) if !parent.as_os_str().is_empty() => sync_folder(parent),
-        _ => sync_folder(Path::new(".")),
-    })
-}
-
-fn sync_folder(path: &Path) -> Result<(), HistoryError> {
-    let folder = File::open(path).map_err(HistoryError::io("open", path))?;
-    folder.sync_all().map_err(HistoryError::io("sync", path))
 }
 
 /// Removes unfinished files of writers that are dead for certain: older than a day.

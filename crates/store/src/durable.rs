@@ -56,7 +56,10 @@ pub(crate) fn read_if_there(path: &Path) -> Result<Option<Vec<u8>>, StoreError> 
 }
 
 /// Makes the names in a directory durable.
-pub(crate) fn sync_directory(path: &Path) -> Result<(), StoreError> {
+///
+/// # Errors
+/// If it cannot be opened or synced.
+pub fn sync_directory(path: &Path) -> Result<(), StoreError> {
     let directory = File::open(path).map_err(StoreError::io("open", path))?;
     rustix::fs::fsync(&directory).map_err(io::Error::from).map_err(StoreError::io("sync", path))
 }
@@ -97,7 +100,10 @@ pub(crate) fn lock_within(path: &Path, longest: Duration) -> Result<File, StoreE
 }
 
 /// Makes a folder and those above it, each with a durable name.
-pub(crate) fn make_folder(path: &Path) -> Result<(), StoreError> {
+///
+/// # Errors
+/// If one cannot be made or synced.
+pub fn make_folder(path: &Path) -> Result<(), StoreError> {
     let is_missing = |folder: &&Path| !folder.as_os_str().is_empty() && !folder.is_dir();
     let missing = path.ancestors().take_while(is_missing).count();
     if missing == 0 {

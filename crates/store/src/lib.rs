@@ -22,7 +22,7 @@
 
 pub mod artefacts;
 mod contents;
-mod durable;
+pub mod durable;
 pub mod entry;
 pub mod error;
 mod frame;

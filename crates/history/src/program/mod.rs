@@ -12,7 +12,7 @@ use output::{Format, print, rendered, say};
 use proofmark_history::compact::{self, Options};
 use proofmark_history::read::Series;
 use proofmark_history::{HistoryError, Place, SeriesId, Snapshot, fsck, tables_of};
-use proofmark_store::Store;
+use proofmark_store::{Store, StoreError};
 use std::path::PathBuf;
 use std::time::{Duration, SystemTime};
 
@@ -206,6 +206,7 @@ fn code(error: &HistoryError) -> u8 {
         | HistoryError::Newer { .. }
         | HistoryError::Contended(_)
         | HistoryError::Io { .. }
+        | HistoryError::Run(StoreError::Io { .. })
         | HistoryError::Store { .. } => exit::ENVIRONMENT,
         _ => exit::USAGE,
     }
