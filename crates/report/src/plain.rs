@@ -5,7 +5,7 @@ use proofmark_schema::quantity::{Interval, Nanos, three_digits};
 /// The text on one line, without control characters and without marks that reorder or hide.
 ///
 /// An escape sequence loses its escape and stays as the harmless rest.
-pub(crate) fn plain(text: &str) -> String {
+pub fn plain(text: &str) -> String {
     let shown = |c: char| match c {
         '\n' | '\t' => Some(' '),
         c if c.is_control() => None,
@@ -18,7 +18,7 @@ pub(crate) fn plain(text: &str) -> String {
 }
 
 /// The text with nothing in it that XML and HTML read as markup, in elements and in attributes.
-pub(crate) fn markup(text: &str) -> String {
+pub fn markup(text: &str) -> String {
     let mut out = String::new();
     for c in plain(text).chars() {
         match c {

@@ -2,9 +2,10 @@
 
 use arrow_array::RecordBatch;
 use clap::ValueEnum;
-use comfy_table::{CellAlignment, ContentArrangement, Table, presets};
 use proofmark_history::{HistoryError, cells};
-use serde_json::Value;
+pub(crate) use proofmark_report::plain;
+use proofmark_report::{Cell, Column, Document, Style};
+use serde_json::{Map, Value, json};
 use std::io::{IsTerminal, Write};
 
 /// How results are written.
@@ -34,78 +35,47 @@ pub(crate) fn rendered(format: Format, batches: &[RecordBatch]) -> Result<String
             rows.push(row?);
         }
     }
-    let object = |row: &Vec<Value>| {
-        // In the order of the columns, which a map of serde_json does not keep.
-        let members = names
-            .iter()
-            .zip(row)
-            .map(|(name, value)| format!("{}:{value}", Value::String(name.clone())));
-        format!("{{{}}}", members.collect::<Vec<_>>().join(","))
+    let objects = || -> Value {
+        let object = |row: &Vec<Value>| -> Value {
+            names.iter().cloned().zip(row.iter().cloned()).collect::<Map<_, _>>().into()
+        };
+        rows.iter().map(object).collect()
     };
-    Ok(match format {
-        Format::Table => table(&names, &rows),
-        Format::Csv => csv(&names, &rows),
-        Format::Json => format!("[{}]", rows.iter().map(object).collect::<Vec<_>>().join(",\n")),
-        Format::Jsonl => rows.iter().map(|row| object(row) + "\n").collect(),
-    })
+    let (name, document) = match format {
+        Format::Json => ("json", Document::new("", objects(), "")),
+        Format::Jsonl => ("jsonl", Document::new("", json!({ "rows": objects() }), "rows")),
+        Format::Csv => ("csv", Document::new("", json!({ "rows": objects() }), "rows")),
+        Format::Table => ("term", table(&names, &rows)),
+    };
+    let renderer = proofmark_report::find(name).expect("the report has this format");
+    let style = Style { width: width(), colour: false };
+    Ok((renderer.render)(&document, &style).trim_start_matches('\n').to_owned())
 }
 
-/// The text of a cell; one that is absent is empty.
-fn text(value: &Value) -> String {
-    match value {
-        Value::Null => String::new(),
-        Value::String(text) => text.clone(),
-        other => other.to_string(),
-    }
-}
-
-/// The text without characters that act on a terminal.
-pub(crate) fn plain(text: &str) -> String {
-    let is_hidden = |c: char| {
-        matches!(c, '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{feff}')
-            || matches!(c, '\u{2060}'..='\u{2069}')
-    };
-    text.chars().filter(|&c| !c.is_control() && !is_hidden(c)).collect()
-}
-
-fn table(names: &[String], rows: &[Vec<Value>]) -> String {
-    let mut table = Table::new();
-    let arrangement = match std::io::stdout().is_terminal() {
-        true => ContentArrangement::Dynamic,
-        false => ContentArrangement::Disabled,
-    };
-    table.load_style(presets::NOTHING).set_content_arrangement(arrangement);
-    table.set_header(names.iter().map(|name| plain(name)));
-    for row in rows {
-        table.add_row(row.iter().map(|value| plain(&text(value))));
-    }
-    for index in 0..names.len() {
+/// A document that is one table.
+fn table(names: &[String], rows: &[Vec<Value>]) -> Document {
+    let column = |(index, name): (usize, &String)| {
         let is_number = rows.iter().any(|row| row[index].is_number());
-        if let Some(column) = table.column_mut(index).filter(|_| is_number) {
-            column.set_cell_alignment(CellAlignment::Right);
-        }
-    }
-    table.lines().map(|line| line.trim_end().to_owned() + "\n").collect()
+        let column = if is_number { Column::right("", 0) } else { Column::left("", 0) };
+        column.named(name.clone())
+    };
+    let columns: Vec<Column> = names.iter().enumerate().map(column).collect();
+    let cell = |value: &Value| match value {
+        Value::Null => Cell::nothing(),
+        Value::String(text) => Cell::plain(text.clone()),
+        other => Cell::plain(other.to_string()),
+    };
+    let rows = rows.iter().map(|row| row.iter().map(cell).collect()).collect();
+    let mut document = Document::new("", Value::Null, "");
+    document.table("", &columns, rows);
+    document
 }
 
-/// CSV after RFC 4180, safe to open in a spreadsheet.
-fn csv(names: &[String], rows: &[Vec<Value>]) -> String {
-    let line = |cells: Vec<String>| cells.join(",") + "\r\n";
-    let mut out = line(names.iter().map(|name| cell(name, false)).collect());
-    for row in rows {
-        out += &line(row.iter().map(|value| cell(&text(value), value.is_number())).collect());
-    }
-    out
-}
-
-/// A cell; a text that a spreadsheet would take for a formula gets a mark in front.
-fn cell(text: &str, is_number: bool) -> String {
-    let is_formula = !is_number && text.starts_with(['=', '+', '-', '@', '\t', '\r']);
-    let text = if is_formula { format!("'{text}") } else { text.to_owned() };
-    match text.contains(['"', ',', '\r', '\n']) {
-        true => format!("\"{}\"", text.replace('"', "\"\"")),
-        false => text,
-    }
+/// Columns of the terminal. Where there is none, a table is as wide as it is.
+fn width() -> usize {
+    let is_terminal = std::io::stdout().is_terminal();
+    let size = is_terminal.then(|| rustix::termios::tcgetwinsize(std::io::stdout()).ok()).flatten();
+    size.map_or(usize::from(u16::MAX), |size| usize::from(size.ws_col))
 }
 
 /// Writes data. A reader that closes the pipe early is not an error.
@@ -143,7 +113,7 @@ mod tests {
     fn every_format_says_the_same() {
         let batches = [batch()];
         let csv = rendered(Format::Csv, &batches).unwrap();
-        let expected = "name,number\r\n'=cmd(),-1.5\r\n\"a,\"\"b\"\"\",\r\n\u{1b}[31mred,2.0\r\n";
+        let expected = "name,number\r\n'=cmd(),-1.5\r\n\"a,\"\"b\"\"\",\r\n[31mred,2.0\r\n";
         assert_eq!(csv, expected);
         let json = rendered(Format::Json, &batches).unwrap();
         let json: Value = serde_json::from_str(&json).unwrap();
@@ -151,6 +121,6 @@ mod tests {
         assert_eq!(rendered(Format::Jsonl, &batches).unwrap().lines().count(), 3);
         let table = rendered(Format::Table, &batches).unwrap();
         assert!(table.contains("[31mred") && !table.contains('\u{1b}'), "{table}");
-        assert_eq!(rendered(Format::Json, &[]).unwrap(), "[]");
+        assert_eq!(rendered(Format::Json, &[]).unwrap(), "[]\n");
     }
 }

@@ -1,6 +1,8 @@
 //! Pictures of a series, as SVG within a page: classes only, so that a page needs no inline style.
 
 use crate::Metric;
+use proofmark_report::markup as escaped;
+use proofmark_schema::quantity::{Bytes, Nanos, three_digits};
 use proofmark_stats::change::Change;
 use std::fmt::Write as _;
 
@@ -18,39 +20,26 @@ pub(super) struct Drawn {
     pub(super) is_new_code: bool,
 }
 
-/// Text within markup.
-pub(super) fn escaped(text: &str) -> String {
-    let mut out = String::with_capacity(text.len());
-    for c in text.chars() {
-        match c {
-            '&' => out.push_str("&amp;"),
-            '<' => out.push_str("&lt;"),
-            '>' => out.push_str("&gt;"),
-            '"' => out.push_str("&quot;"),
-            '\'' => out.push_str("&#39;"),
-            c if c.is_control() => out.push(' '),
-            c => out.push(c),
-        }
-    }
-    out
-}
-
-/// A number with its unit, in four digits.
+/// A number with its unit.
 pub(super) fn number(metric: Metric, value: f64) -> String {
     match metric {
-        Metric::Time => match value {
-            v if v >= 1e9 => format!("{:.3} s", v / 1e9),
-            v if v >= 1e6 => format!("{:.3} ms", v / 1e6),
-            v if v >= 1e3 => format!("{:.3} µs", v / 1e3),
-            v => format!("{v:.2} ns"),
-        },
-        Metric::PeakBytes => match value {
-            v if v >= 1_048_576.0 => format!("{:.2} MiB", v / 1_048_576.0),
-            v => format!("{v:.0} B"),
-        },
-        Metric::Error => format!("{value:.3} u·scale"),
-        Metric::Allocations => format!("{value:.0}"),
+        Metric::Time => Nanos(value).to_string(),
+        Metric::PeakBytes => Bytes(value as u64).to_string(),
+        Metric::Error => format!("{} u·scale", three_digits(value)),
+        Metric::Allocations => three_digits(value),
     }
+}
+
+/// A number beside its axis. Times have as many digits as tell it from the next number, which is
+/// `step` away.
+fn tick(metric: Metric, value: f64, step: f64) -> String {
+    if metric != Metric::Time {
+        return number(metric, value);
+    }
+    let (scaled, unit) = Nanos(value).scaled();
+    let step = if value == 0.0 { step } else { step * scaled / value };
+    let digits = (1.0 - step.abs().log10()).ceil().clamp(0.0, 6.0) as usize;
+    format!("{scaled:.digits$} {unit}")
 }
 
 /// The range of the values, widened so that no point lies on the frame.
@@ -119,9 +108,13 @@ pub(super) fn series(
         to,
         points.len()
     );
+    let mut last_label = String::new();
     for step in 0..=4 {
         let value = low + (high - low) * f64::from(step) / 4.0;
         let line = y(value);
+        // Bytes may have too few digits to tell two lines apart; one of them is named.
+        let text = escaped(&tick(metric, value, (high - low) / 4.0));
+        let label = if text == last_label { "" } else { &text };
         let _ = write!(
             out,
             "<path class=\"grid\" d=\"M{left} {line:.1}H{:.1}\"/><text class=\"end small\" x=\"{:.1}\" \
@@ -129,8 +122,9 @@ pub(super) fn series(
             width - right,
             left - 6.0,
             line + 4.0,
-            escaped(&number(metric, value))
+            label
         );
+        last_label = text;
     }
     for change in changes.iter().filter(|change| from < change.place && change.place < to) {
         let (first, end) = (change.places.0.max(from) as f64, change.places.1.min(to) as f64);
@@ -219,12 +213,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn text_cannot_become_markup() {
-        let text = "<script>\"a\" & 'b'</script>\u{1b}[2J";
-        assert_eq!(
-            escaped(text),
-            "&lt;script&gt;&quot;a&quot; &amp; &#39;b&#39;&lt;/script&gt; [2J"
-        );
+    fn an_axis_has_as_many_digits_as_tell_its_lines_apart() {
+        assert_eq!(tick(Metric::Time, 10_179.0, 141.0), "10.18 µs");
+        assert_eq!(tick(Metric::Time, 1_000_500.0, 250.0), "1.00050 ms");
+        assert_eq!(tick(Metric::Time, 900.0, 200.0), "900 ns");
+        assert_eq!(tick(Metric::PeakBytes, 3_145_728.0, 100.0), "3.00 MiB");
     }
 
     #[test]

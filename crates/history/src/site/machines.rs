@@ -1,9 +1,10 @@
 //! Pages about machines, and about runs that are kept apart.
 
-use super::drawing::{escaped, number};
+use super::drawing::number;
 use super::pages::{Host, PAGE, day, encoded, machine_name, page, series_file};
 use super::view::View;
 use crate::Series;
+use proofmark_report::markup as escaped;
 use std::fmt::Write as _;
 
 /// Two machines side by side: what both measured, and how they differ.

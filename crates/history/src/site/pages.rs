@@ -1,9 +1,10 @@
 //! The pages: pure functions from a view to HTML.
 
-use super::drawing::{self, escaped, number};
+use super::drawing::{self, number};
 use super::view::{Shown, View};
 use crate::alerts::Alert;
 use crate::{HistoryError, Series, SeriesId};
+use proofmark_report::markup as escaped;
 use std::fmt::Write as _;
 
 /// Series on one page of the list.
