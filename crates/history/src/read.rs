@@ -14,10 +14,15 @@ use arrow_array::cast::AsArray;
 use arrow_array::{Array, BooleanArray, RecordBatch, StringArray};
 use futures::{StreamExt, TryStreamExt};
 use parquet::arrow::ProjectionMask;
-use parquet::arrow::arrow_reader::{ArrowPredicateFn, RowFilter};
+use parquet::arrow::arrow_reader::{
+    ArrowPredicateFn, ArrowReaderMetadata, ArrowReaderOptions, RowFilter, RowSelection, RowSelector,
+};
 use parquet::arrow::async_reader::ParquetRecordBatchStreamBuilder;
+use parquet::file::metadata::ParquetMetaData;
+use parquet::file::page_index::column_index::ColumnIndexMetaData;
 use parquet::file::statistics::Statistics;
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashMap};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use tokio::sync::OnceCell;
 
 /// Requests at a time.
@@ -86,6 +91,8 @@ pub struct Snapshot {
     /// Inbox objects that are not, because another object has the same run.
     pub(crate) superseded: Vec<String>,
     objects: OnceCell<(Vec<InboxObject>, Vec<HistoryError>)>,
+    /// What the segments that were read say about their parts: it is read once.
+    footers: Mutex<HashMap<String, ArrowReaderMetadata>>,
 }
 
 impl Snapshot {
@@ -112,7 +119,8 @@ impl Snapshot {
             if is_first { &mut inbox } else { &mut superseded }.push(found.name);
         }
         let place = place.clone();
-        Ok(Snapshot { place, state, inbox, superseded, objects: OnceCell::new() })
+        let (objects, footers) = (OnceCell::new(), Mutex::default());
+        Ok(Snapshot { place, state, inbox, superseded, objects, footers })
     }
 
     /// Where it lies.
@@ -272,6 +280,13 @@ impl Snapshot {
         };
         let groups: Vec<usize> =
             (0..builder.metadata().num_row_groups()).filter(may_have).collect();
+        let pages: Vec<RowSelector> = groups
+            .iter()
+            .flat_map(|&group| pages_with(builder.metadata(), group, column, id))
+            .collect();
+        let of_points = schema.columns().iter().enumerate();
+        let of_points = of_points.filter(|(_, column)| rows::is_of_point(column.name()));
+        let projection = ProjectionMask::leaves(schema, of_points.map(|(index, _)| index));
         let wanted = id.to_owned();
         let is_wanted = ArrowPredicateFn::new(
             ProjectionMask::leaves(schema, [column]),
@@ -282,6 +297,8 @@ impl Snapshot {
         );
         let mut batches = builder
             .with_row_groups(groups)
+            .with_row_selection(RowSelection::from(pages))
+            .with_projection(projection)
             .with_row_filter(RowFilter::new(vec![Box::new(is_wanted)]))
             .build()
             .map_err(|error| segment::unreadable(name, error))?;
@@ -298,9 +315,23 @@ impl Snapshot {
         &self,
         segment: &Segment,
     ) -> Result<ParquetRecordBatchStreamBuilder<SegmentReader>, HistoryError> {
-        let reader = SegmentReader::new(&self.place, segment)?;
-        let builder = ParquetRecordBatchStreamBuilder::new(reader).await;
-        builder.map_err(|error| segment::unreadable(&segment.path, error))
+        let mut reader = SegmentReader::new(&self.place, segment)?;
+        let known = self.footers().get(&segment.path).cloned();
+        let footer = match known {
+            Some(footer) => footer,
+            None => {
+                let options = ArrowReaderOptions::default();
+                let footer = ArrowReaderMetadata::load_async(&mut reader, options).await;
+                let footer = footer.map_err(|error| segment::unreadable(&segment.path, error))?;
+                self.footers().insert(segment.path.clone(), footer.clone());
+                footer
+            }
+        };
+        Ok(ParquetRecordBatchStreamBuilder::new_with_metadata(reader, footer))
+    }
+
+    fn footers(&self) -> MutexGuard<'_, HashMap<String, ArrowReaderMetadata>> {
+        self.footers.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// All rows of a segment, in order.
@@ -358,6 +389,34 @@ impl Snapshot {
     }
 }
 
+/// The rows of the pages of a row group that can have a series; all rows, if it has no index.
+fn pages_with(
+    metadata: &ParquetMetaData,
+    group: usize,
+    column: usize,
+    id: &str,
+) -> Vec<RowSelector> {
+    let rows = usize::try_from(metadata.row_group(group).num_rows()).unwrap_or(0);
+    let bounds = metadata.column_index().map(|index| &index[group][column]);
+    let locations = metadata.offset_index().map(|index| index[group][column].page_locations());
+    let (Some(ColumnIndexMetaData::BYTE_ARRAY(bounds)), Some(locations)) = (bounds, locations)
+    else {
+        return vec![RowSelector::select(rows)];
+    };
+    let id = id.as_bytes();
+    let start = |page: usize| {
+        let first = locations.get(page).map(|location| location.first_row_index);
+        first.and_then(|first| usize::try_from(first).ok()).unwrap_or(rows)
+    };
+    let selector = |page: usize| {
+        let may_have = bounds.min_value(page).is_none_or(|least| least <= id)
+            && bounds.max_value(page).is_none_or(|most| id <= most);
+        let count = start(page + 1).saturating_sub(start(page));
+        if may_have { RowSelector::select(count) } else { RowSelector::skip(count) }
+    };
+    (0..locations.len()).map(selector).collect()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -403,5 +462,34 @@ mod tests {
         snapshot.for_each_series(Shard::WHOLE, &mut visit).await.unwrap();
         let listed: Vec<_> = series.iter().map(|of| (of.id, of.points)).collect();
         assert_eq!(visited, listed);
+    }
+
+    #[tokio::test]
+    async fn a_series_is_found_in_whichever_page_it_lies() {
+        let folder = tempfile::tempdir().unwrap();
+        let place = Place::folder(folder.path()).unwrap();
+        init(&place).await.unwrap();
+        // 20,000 rows are three pages.
+        for (run, time) in [("a", 1), ("b", 2), ("c", 3), ("d", 4)] {
+            append(&place, &run_object(run, time, 5000)).await.unwrap();
+        }
+        let now = std::time::SystemTime::UNIX_EPOCH;
+        let options = crate::compact::Options { now, all: true, least: 1 };
+        crate::compact::compact(&place, options).await.unwrap();
+        let snapshot = Snapshot::load(&place).await.unwrap();
+        let series = snapshot.series().await.unwrap();
+        for series in series.iter().step_by(97).chain(series.last()) {
+            let points = snapshot.points(series.id).await.unwrap();
+            let runs: Vec<&str> = points.iter().map(|point| point.run.as_str()).collect();
+            assert_eq!(runs, ["a", "b", "c", "d"], "{}", series.key);
+            assert!(points.iter().all(|point| point.series == series.id && point.value.is_some()));
+        }
+        let footers = snapshot.footers();
+        let [(_, footer)] = footers.iter().collect::<Vec<_>>()[..] else { panic!("one segment") };
+        let column = 0;
+        let id = series[2500].id.to_string();
+        let pages = pages_with(footer.metadata(), 0, column, &id);
+        let read: usize = pages.iter().filter(|page| !page.skip).map(|page| page.row_count).sum();
+        assert!(pages.len() >= 3 && read <= 2 * 8192, "{pages:?}");
     }
 }

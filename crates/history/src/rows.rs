@@ -180,6 +180,25 @@ fn maybe<'a, A: arrow_array::ArrayAccessor<Item = T> + 'a, T: 'a>(
     array.is_valid(row).then(|| array.value(row))
 }
 
+/// Whether [`points`] reads a column; the others are the key of the series.
+pub(crate) fn is_of_point(column: &str) -> bool {
+    let names = [
+        "series",
+        "commit_time",
+        "run",
+        "outcome",
+        "value",
+        "low",
+        "high",
+        "trials",
+        "control",
+        "against",
+        "code",
+        "flags",
+    ];
+    names.contains(&column)
+}
+
 /// The points of a batch.
 pub(crate) fn points(batch: &RecordBatch, name: &str) -> Result<Vec<Point>, HistoryError> {
     let of = Columns::of(batch, name);
