@@ -16,7 +16,7 @@ pub(crate) fn beside(view: &View, one: &str, other: &str, at: usize) -> String {
     let mut body = choice(view, one, other);
     let _ = writeln!(
         body,
-        "<p class=\"note\">{} series on both; page {} of {pages}.</p>\n<div class=\"t\"><table>\n\
+        "<p class=\"note\">{} series on both; page {} of {pages}.</p>\n<div class=\"t\"><table class=\"pair\">\n\
          <thead><tr><th>series</th><th class=\"r\">{}</th><th class=\"r\">{}</th>\
          <th class=\"r\">ratio</th></tr></thead>\n<tbody>",
         pairs.len(),
@@ -27,7 +27,8 @@ pub(crate) fn beside(view: &View, one: &str, other: &str, at: usize) -> String {
     for (left, right) in pairs.iter().skip(at * PAGE).take(PAGE) {
         let metric = left.key.metric;
         let value = |series: &Series| {
-            series.last_value.map_or("–".to_owned(), |value| number(metric, value))
+            let value = series.last_value.map_or("–".to_owned(), |value| number(metric, value));
+            format!("<a href=\"{}\">{value}</a>", series_file(series.id))
         };
         let ratio = match (left.last_value, right.last_value) {
             (Some(left), Some(right)) if left > 0.0 => format!("{:.3}", right / left),
