@@ -9,9 +9,21 @@ use std::time::Duration;
 /// How often a run is sent whose fate is not known. The same run again changes nothing.
 const TRIES: u32 = 6;
 
+/// Whether a key can be sent there without others reading it.
+fn is_private(server: &str) -> bool {
+    let Ok(address) = reqwest::Url::parse(server) else { return false };
+    let name = address.host_str().unwrap_or("").trim_matches(['[', ']']);
+    let is_loopback = name.parse().is_ok_and(|ip: std::net::IpAddr| ip.is_loopback());
+    address.scheme() == "https" || name == "localhost" || is_loopback
+}
+
 /// Uploads a run, until the server says that it is stored.
 pub(super) async fn send(server: &str, key: &str, object: &RunObject) -> Result<u8, HistoryError> {
     let failed = |what: String| HistoryError::Usage(format!("{server}: {what}"));
+    if !is_private(server) {
+        let what = "the key would be sent unencrypted to another machine; use `https://`";
+        return Err(failed(what.to_owned()));
+    }
     let body = serde_json::to_vec(&Upload::of(object))
         .map_err(|error| failed(format!("the run has no JSON: {error}")))?;
     let client = reqwest::Client::builder()
@@ -50,4 +62,23 @@ pub(super) async fn send(server: &str, key: &str, object: &RunObject) -> Result<
         pause *= 2;
     }
     unreachable!("the last try returns")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_key_leaves_the_machine_only_encrypted() {
+        for server in
+            ["https://a.example", "http://127.0.0.1:8417", "http://localhost/", "http://[::1]:1"]
+        {
+            assert!(is_private(server), "{server}");
+        }
+        for server in
+            ["http://a.example", "http://10.0.0.1:8417", "http://127.0.0.1@a.example/", "x"]
+        {
+            assert!(!is_private(server), "{server}");
+        }
+    }
 }
