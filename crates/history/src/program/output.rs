@@ -56,7 +56,8 @@ pub(crate) fn rendered(format: Format, batches: &[RecordBatch]) -> Result<String
 fn table(names: &[String], rows: &[Vec<Value>]) -> Document {
     let column = |(index, name): (usize, &String)| {
         let is_number = rows.iter().any(|row| row[index].is_number());
-        let column = if is_number { Column::right("", 0) } else { Column::left("", 0) };
+        let rank = rank(name);
+        let column = if is_number { Column::right("", rank) } else { Column::left("", rank) };
         column.named(name.clone())
     };
     let columns: Vec<Column> = names.iter().enumerate().map(column).collect();
@@ -69,6 +70,16 @@ fn table(names: &[String], rows: &[Vec<Value>]) -> Document {
     let mut document = Document::new("", Value::Null, "");
     document.table("", &columns, rows);
     document
+}
+
+/// Which columns a narrow terminal leaves out first: those of the highest rank.
+fn rank(column: &str) -> u8 {
+    match column {
+        "protocol" | "isolation" | "memory" | "first_time" | "code" | "against" | "flags" => 3,
+        "op" | "last_run" | "last_time" | "threads" | "low" | "high" => 2,
+        "environment" | "metric" | "points" | "control" | "run" => 1,
+        _ => 0,
+    }
 }
 
 /// Columns of the terminal. Where there is none, a table is as wide as it is.

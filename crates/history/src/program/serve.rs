@@ -3,7 +3,7 @@
 use super::output::{print, say};
 use super::{exit, now};
 use clap::{Args, Subcommand};
-use proofmark_history::serve::access::{AccessFile, Key, Scope};
+use proofmark_history::serve::access::{Access, AccessFile, Key, Scope};
 use proofmark_history::serve::{Options, serve};
 use proofmark_history::{HistoryError, Place, quarantine};
 use std::net::SocketAddr;
@@ -137,6 +137,8 @@ impl Serve {
         }
         raise_open_files();
         let place = Place::parse(&self.place)?;
+        place.check().await?;
+        self.access.as_deref().map(Access::read).transpose()?;
         let listener = tokio::net::TcpListener::bind(self.listen).await.map_err(|error| {
             let address = self.listen;
             HistoryError::Usage(format!(

@@ -91,11 +91,8 @@ impl Shared {
 /// was read.
 ///
 /// # Errors
-/// If the place is no history, or the file of keys cannot be read.
+/// If the place is no history.
 pub async fn serve(listener: TcpListener, options: Options) -> Result<(), HistoryError> {
-    if let Some(path) = &options.access {
-        access::Access::read(path)?;
-    }
     options.place.check().await?;
     let most = options.connections;
     let shared = Arc::new(Shared {

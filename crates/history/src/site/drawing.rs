@@ -80,7 +80,8 @@ pub(super) fn sparkline(values: &[f64], changes: &[usize]) -> String {
 }
 
 /// The points `from..to` of a series with intervals, its environments and its changes. `focus` is
-/// the point that was asked for, which has a line through it. `width` is that of the page in pixels, so that text keeps its size on a phone.
+/// the point that was asked for, which has a line through it. `width` is that of the page in
+/// pixels, so that text keeps its size on a phone.
 pub(super) fn series(
     metric: Metric,
     points: &[Drawn],
