@@ -27,7 +27,9 @@ pub fn mutants_of(op: &str) -> impl Iterator<Item = (&'static str, &'static str)
 
 /// One line for each wrong kernel: its name, its flaw, and the replaced piece.
 macro_rules! mutants {
-    ($($op:literal $of:literal { $($name:literal: $flaw:literal, $from:literal => $to:literal;)* })*) => {
+    ($($op:literal $of:literal {
+        $($name:literal: $flaw:literal, $from:literal => $to:literal;)*
+    })*) => {
         &[$($(Mutant {
             op: $op,
             of: $of,
@@ -53,7 +55,7 @@ pub(crate) const MUTANTS: &[Mutant] = mutants! {
     }
     "softmax" "rows" {
         "no_maximum": "does not subtract the maximum", "greatest = found[0];" => "greatest = 0.0f;";
-        "missing_barrier": "joins sums before they are there", "found[item] = sum;\n    barrier(CLK_LOCAL_MEM_FENCE);" => "found[item] = sum;";
+        "missing_barrier": "joins sums before they are there", "found[item] += found[item + half_way];\n        barrier(CLK_LOCAL_MEM_FENCE);" => "found[item] += found[item + half_way];";
         "stale_local": "overwrites the maximum while others read it", "greatest = found[0];\n    barrier(CLK_LOCAL_MEM_FENCE);" => "greatest = found[0];";
         "half_tree": "leaves half of the sums out", "half_way = LX / 2; half_way > 0; half_way /= 2) {\n        if (item < half_way)\n            found" => "half_way = LX / 4; half_way > 0; half_way /= 2) {\n        if (item < half_way)\n            found";
         "short_sum": "leaves the last element out of the sum", "i < width; i += LX)\n        sum" => "i < width - 1; i += LX)\n        sum";
@@ -70,7 +72,7 @@ pub(crate) const MUTANTS: &[Mutant] = mutants! {
         "eps_outside": "adds eps outside the root", "sqrt(sums[0] / length + eps)" => "(sqrt(sums[0] / length) + eps)";
         "no_root": "divides by the mean square", "sqrt(sums[0] / length + eps)" => "(sums[0] / length + eps)";
         "no_mean": "divides by the root of the sum", "sums[0] / length" => "sums[0]";
-        "missing_barrier": "joins sums before they are there", "sums[item] = sum;\n    barrier(CLK_LOCAL_MEM_FENCE);" => "sums[item] = sum;";
+        "missing_barrier": "joins sums before they are there", "sums[item] += sums[item + half_way];\n        barrier(CLK_LOCAL_MEM_FENCE);" => "sums[item] += sums[item + half_way];";
         "half_tree": "leaves half of the sums out", "half_way = LX / 2" => "half_way = LX / 4";
         "short_sum": "leaves the last element out of the sum", "i < length; i += LX)\n        sum" => "i < length - 1; i += LX)\n        sum";
         "one_weight": "weights by the first weight", "(w[i] + one)" => "(w[0] + one)";
@@ -82,7 +84,7 @@ pub(crate) const MUTANTS: &[Mutant] = mutants! {
     "matmul" "tiled" {
         "short_k": "leaves the last term of a block out", "min(DEPTH, k - from)" => "min(DEPTH - 1, k - from)";
         "missing_barrier": "multiplies tiles before they are there", "        barrier(CLK_LOCAL_MEM_FENCE);\n        int terms" => "        int terms";
-        "stale_local": "fills tiles while others read them", "        barrier(CLK_LOCAL_MEM_FENCE);\n    }\n    for" => "    }\n    for";
+        "stale_local": "keeps the first tile of the right operand", "right[row][col] =" => "if (from == 0) right[row][col] =";
         "one_row": "multiplies the first of 4 rows four times", "left[y * ROWS + r][p]" => "left[y * ROWS][p]";
         "one_line": "multiplies the first columns for all", "vload16(x, right[p])" => "vload16(0, right[p])";
         "not_summed": "keeps the last term only", "line, sums[r])" => "line, (float16)(0.0f))";

@@ -12,6 +12,7 @@ const CRATES: &[&str] = &[
     "arena",
     "worker",
     "peers",
+    "opencl",
     "own",
     "programs",
     "bench",
