@@ -66,6 +66,7 @@ impl DType {
     }
 
     /// Bytes of one element.
+    #[inline]
     pub fn size(self) -> usize {
         match self {
             DType::F64 | DType::I64 => 8,
@@ -76,11 +77,13 @@ impl DType {
     }
 
     /// Whether elements are floating point.
+    #[inline]
     pub fn is_float(self) -> bool {
         self.significand_bits() > 0
     }
 
     /// Significand bits with the hidden one; 0 for integers.
+    #[inline]
     pub fn significand_bits(self) -> u32 {
         match self {
             DType::F64 => 53,
@@ -94,6 +97,7 @@ impl DType {
     }
 
     /// Exponent of the smallest normal number; 0 for integers.
+    #[inline]
     pub fn min_exponent(self) -> i32 {
         match self {
             DType::F64 => -1022,
@@ -106,6 +110,7 @@ impl DType {
     }
 
     /// Largest finite value.
+    #[inline]
     pub fn largest(self) -> f64 {
         match self {
             DType::F64 => f64::MAX,
@@ -131,6 +136,7 @@ impl DType {
     }
 
     /// Smallest positive number, subnormals counted; 1 for integers.
+    #[inline]
     pub fn smallest(self) -> f64 {
         match self.significand_bits() as i32 {
             0 => 1.0,
@@ -140,6 +146,7 @@ impl DType {
     }
 
     /// Spacing of this type's numbers around `value` (one unit in the last place).
+    #[inline]
     pub fn ulp(self, value: f64) -> f64 {
         if !self.is_float() {
             return 1.0;
@@ -156,6 +163,7 @@ impl DType {
 
 /// 2 to the power of an exponent in the range of normal f64. The gate calls it several times for
 /// each element that it judges; `powi` took a sixth of a proof's time.
+#[inline]
 fn power_of_two(exponent: i32) -> f64 {
     debug_assert!((-1022..=1023).contains(&exponent), "2^{exponent} is not normal");
     f64::from_bits(((1023 + exponent) as u64) << 52)
