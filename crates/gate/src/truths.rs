@@ -9,6 +9,7 @@ use proofmark_contract::{NoTruth, Op, Truth, Values, Want};
 use proofmark_schema::Case;
 use std::collections::HashMap;
 use std::sync::{Arc, LazyLock, Mutex, PoisonError};
+use twox_hash::xxhash3_128::Hasher;
 
 /// Numbers that are kept at most: 128 MiB of them.
 const MOST_NUMBERS: usize = 1 << 24;
@@ -36,25 +37,29 @@ pub(crate) fn truth(
     Ok(truth)
 }
 
-/// A hash of all that a truth depends on.
-type Question = [u8; blake3::OUT_LEN];
+/// A hash of all that a truth depends on. No contender chooses any of it.
+type Question = u128;
 
 fn question(op: &dyn Op, case: &Case, inputs: &Values, k: usize, want: &Want) -> Question {
-    let mut hasher = blake3::Hasher::new();
+    let mut hasher = Hasher::new();
     // Two ops of one process may have one name: an op of the user and another folder's.
     let place = std::ptr::from_ref(op).addr();
-    hasher.update(format!("{} {place} {case} {k} {want:?}", op.name()).as_bytes());
-    let mut bytes = Vec::new();
+    hasher.write(format!("{} {place} {case} {k} {want:?}", op.name()).as_bytes());
+    let mut bytes = [0; 8 * PIECE];
     for values in &inputs.tensors {
-        hasher.update(&values.len().to_le_bytes());
-        for some in values.chunks(4096) {
-            bytes.clear();
-            bytes.extend(some.iter().flat_map(|value| value.to_bits().to_le_bytes()));
-            hasher.update(&bytes);
+        hasher.write(&values.len().to_le_bytes());
+        for some in values.chunks(PIECE) {
+            let bytes = &mut bytes[..8 * some.len()];
+            let words = bytes.as_chunks_mut().0;
+            words.iter_mut().zip(some).for_each(|(word, value)| *word = value.to_le_bytes());
+            hasher.write(bytes);
         }
     }
-    *hasher.finalize().as_bytes()
+    hasher.finish_128()
 }
+
+/// Number of values that are hashed at once.
+const PIECE: usize = 512;
 
 /// Truths, as many as there is room for.
 struct Kept {
@@ -78,7 +83,7 @@ impl Kept {
             return;
         }
         while self.numbers + numbers > self.room {
-            let any = usize::from(question[0]) % self.questions.len();
+            let any = (question % self.questions.len() as u128) as usize;
             let old = self.questions.swap_remove(any);
             self.numbers -= self.truths.remove(&old).map_or(0, |truth| self::numbers(&truth));
         }
@@ -201,15 +206,15 @@ mod tests {
     fn room_is_made_for_the_new_and_never_exceeded() {
         let mut kept = Kept::with_room(10);
         for n in 0..100_u8 {
-            kept.keep([n; 32], truth_of(3));
-            assert!(kept.truths.contains_key(&[n; 32]), "the newest is kept");
+            kept.keep(n.into(), truth_of(3));
+            assert!(kept.truths.contains_key(&u128::from(n)), "the newest is kept");
             assert_eq!(kept.numbers, 3 * kept.truths.len());
             assert!(kept.numbers <= 10 && kept.questions.len() == kept.truths.len());
         }
-        kept.keep([200; 32], truth_of(11));
-        assert!(!kept.truths.contains_key(&[200; 32]), "one that fits nowhere is not kept");
+        kept.keep(200, truth_of(11));
+        assert!(!kept.truths.contains_key(&200), "one that fits nowhere is not kept");
         assert_eq!(kept.truths.len(), 3);
-        kept.keep([99; 32], truth_of(3));
+        kept.keep(99, truth_of(3));
         assert_eq!(kept.numbers, 9, "what is known is not counted twice");
     }
 }

@@ -89,13 +89,16 @@ fn sums(shape: Shape, inputs: &Values, want: &Want) -> Truth {
 /// Σ a·b and Σ|a||b| of two rows, in eight sums each, so that they need not wait for each other.
 fn product(a: &[f64], b: &[f64]) -> (f64, f64) {
     let (mut values, mut scales) = ([0.0; 8], [0.0; 8]);
-    let (a, b) = (a.chunks(8), b.chunks(8));
-    for (a, b) in a.zip(b) {
-        for (at, (a, b)) in a.iter().zip(b).enumerate() {
-            let term = a * b;
-            values[at] += term;
-            scales[at] += term.abs();
-        }
+    let mut add = |at: usize, term: f64| {
+        values[at] += term;
+        scales[at] += term.abs();
+    };
+    let ((a, last_a), (b, last_b)) = (a.as_chunks::<8>(), b.as_chunks::<8>());
+    for (a, b) in a.iter().zip(b) {
+        (0..8).for_each(|at| add(at, a[at] * b[at]));
+    }
+    for (at, (a, b)) in last_a.iter().zip(last_b).enumerate() {
+        add(at, a * b);
     }
     (values.iter().sum(), scales.iter().sum())
 }

@@ -188,14 +188,19 @@ impl State {
 /// Σ w·x and a bias, of values without errors.
 fn product(weights: &[f64], x: &[f64], bias: f64) -> Known {
     // Several partial sums are kept, because in one chain each addition would wait for the last.
-    let mut sums = [[0.0; 2]; 8];
-    for (weights, x) in weights.chunks(8).zip(x.chunks(8)) {
-        for ([value, scale], (weight, x)) in sums.iter_mut().zip(weights.iter().zip(x)) {
-            *value += weight * x;
-            *scale += (weight * x).abs();
-        }
+    let (mut values, mut scales) = ([0.0; 8], [0.0; 8]);
+    let mut add = |at: usize, term: f64| {
+        values[at] += term;
+        scales[at] += term.abs();
+    };
+    let ((weights, last_weights), (x, last_x)) = (weights.as_chunks::<8>(), x.as_chunks::<8>());
+    for (weights, x) in weights.iter().zip(x) {
+        (0..8).for_each(|at| add(at, weights[at] * x[at]));
     }
-    let [value, fresh] = [0, 1].map(|of| sums.iter().map(|sum| sum[of]).sum::<f64>());
+    for (at, (weight, x)) in last_weights.iter().zip(last_x).enumerate() {
+        add(at, weight * x);
+    }
+    let [value, fresh] = [values, scales].map(|sums| sums.iter().sum::<f64>());
     Known { value: bias + value, fresh: bias.abs() + fresh, ..Known::default() }
 }
 
@@ -203,9 +208,8 @@ fn product(weights: &[f64], x: &[f64], bias: f64) -> Known {
 fn disturbed(weights: &[f64], x: &[Known]) -> [f32; DISTURBANCES] {
     let mut sums = [0.0; DISTURBANCES];
     for (&weight, x) in weights.iter().zip(x) {
-        for (sum, error) in sums.iter_mut().zip(x.handed_on) {
-            *sum += weight as f32 * error;
-        }
+        let weight = weight as f32;
+        sums = std::array::from_fn(|k| sums[k] + weight * x.handed_on[k]);
     }
     sums
 }
