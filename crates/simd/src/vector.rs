@@ -70,6 +70,11 @@ pub trait Simd: Copy + Send + Sync + 'static {
     fn prefetch(self, at: *const f32) {
         _ = at;
     }
+    /// As [`Simd::prefetch`], into the second level of the caches only.
+    #[inline(always)]
+    fn prefetch_l2(self, at: *const f32) {
+        _ = at;
+    }
     /// Transposes a square of `LANES` rows of `LANES` elements of 4 bytes: element `j` of row `i`
     /// becomes element `i` of row `j`. Rows begin `stride` elements apart; no bit is changed. Rows
     /// of the target are written in order, so they may overlap the rows after them.

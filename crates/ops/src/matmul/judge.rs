@@ -111,10 +111,9 @@ fn exact_fillings(case: &Case, signature: &Signature) -> Vec<Filling> {
     fillings
 }
 
-/// Edge shapes: around vectors, register tiles (4, 6, 14 rows; 4, 16, 32 columns), tiles of 16 and
-/// 32 rows, columns and terms, and blocks (256 and 512 terms, 120 and 126 rows, 512 and 768
-/// columns); few rows, and few columns, which take ways of their own, and more; empty axes; each
-/// attribute's values.
+/// Edge shapes: around vectors, register tiles (4 to 14 rows; 4, 16, 32 columns), tiles of 16 and
+/// 32 rows, columns and terms, and blocks (512 terms, 252 rows, 512 columns); few rows, and few
+/// columns, which take ways of their own, and more; empty axes; each attribute's values.
 fn proof_cases(dtype: DType) -> Vec<Case> {
     let plain = [
         [1, 1, 1, 1],
@@ -124,8 +123,8 @@ fn proof_cases(dtype: DType) -> Vec<Case> {
         [1, 13, 33, 32],
         [1, 16, 64, 63],
         [1, 24, 48, 300],
-        [1, 18, 530, 70],
-        [1, 131, 258, 270],
+        [1, 18, 530, 530],
+        [1, 260, 258, 40],
         [1, 18, 178, 1500],
         [2, 31, 32, 129],
         [1, 131, 2, 61],
@@ -142,6 +141,7 @@ fn proof_cases(dtype: DType) -> Vec<Case> {
         [2, 9, 24, 40],
         [1, 14, 33, 1100],
         [1, 33, 49, 545],
+        [1, 131, 33, 70],
     ];
     let shared = [[3, 5, 17, 20], [2, 15, 31, 257]];
     let build = |[b, m, n, k]: [u64; 4]| {

@@ -130,6 +130,11 @@ impl Simd for Avx512 {
         unsafe { _mm_prefetch::<_MM_HINT_T0>(at.cast()) }
     }
     #[inline(always)]
+    fn prefetch_l2(self, at: *const f32) {
+        // SAFETY: a prefetch of any address is harmless, and every x86-64 processor has it.
+        unsafe { _mm_prefetch::<_MM_HINT_T1>(at.cast()) }
+    }
+    #[inline(always)]
     unsafe fn transpose_ptr(
         self,
         source: *const f32,

@@ -6,12 +6,12 @@ use proofmark_terms::Isa;
 /// The sizes of tiles and blocks.
 ///
 /// A register tile is `mr × nr`; `mr·nr/lanes` accumulators, `nr/lanes` vectors of the right
-/// operand and one broadcast must fit the registers. A panel of the right operand (`kc × nr`)
-/// stays in L1 while the tiles of a column pass over it, a block of the left operand
-/// (`mc × kc`) in L2, the packed block of the right operand (`kc × nc`) in L2 or L3.
+/// operand and one broadcast must fit the registers. A block of the left operand (`mc × kc`) stays
+/// in L2, and so does a panel of the right operand (`kc × nr`) while the tiles of a column pass
+/// over it; the packed block of the right operand (`kc × nc`) lies in L3.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Blocking {
-    /// Rows of a register tile.
+    /// Rows of the highest register tile; [`Blocking::height`] may choose a lower one.
     pub mr: usize,
     /// Columns of a register tile.
     pub nr: usize,
@@ -25,10 +25,10 @@ pub struct Blocking {
 
 /// 16 accumulators: the compiler keeps them in the baseline's 16 registers as far as it can.
 const SCALAR: Blocking = Blocking { mr: 4, nr: 4, kc: 256, mc: 120, nc: 768 };
-/// 12 accumulators of 8 lanes, 2 loads and 1 broadcast: 15 of 16 registers. Panel 16 KiB.
-const AVX2: Blocking = Blocking { mr: 6, nr: 16, kc: 256, mc: 120, nc: 768 };
-/// 28 accumulators of 16 lanes, 2 loads and 1 broadcast: 31 of 32 registers. Panel 32 KiB.
-const AVX512: Blocking = Blocking { mr: 14, nr: 32, kc: 256, mc: 126, nc: 768 };
+/// 12 accumulators of 8 lanes, 2 loads and 1 broadcast: 15 of 16 registers. Panel 32 KiB.
+const AVX2: Blocking = Blocking { mr: 6, nr: 16, kc: 512, mc: 252, nc: 2048 };
+/// 28 accumulators of 16 lanes, 2 loads and 1 broadcast: 31 of 32 registers. Panel 64 KiB.
+const AVX512: Blocking = Blocking { mr: 14, nr: 32, kc: 512, mc: 252, nc: 2048 };
 
 impl Blocking {
     /// The sizes for one instruction set: those of this machine's tuning, or those built in.
@@ -54,6 +54,24 @@ impl Blocking {
         }
     }
 
+    /// The rows of a register tile for `rows` rows: of the tiles that there is code for, the one
+    /// that computes the fewest rows past the edge.
+    pub fn height(&self, rows: usize) -> usize {
+        let heights: &[usize] = match self.mr {
+            14 => &[14, 12, 11, 10, 8, 6, 4],
+            6 => &[6, 5, 4],
+            _ => &[4],
+        };
+        // The first of equal ones is the highest, which loads the least for each product.
+        heights.iter().copied().min_by_key(|height| rows.next_multiple_of(*height)).unwrap_or(4)
+    }
+
+    /// Columns that a thread packs before the next ones. All of them, if the left operand is one
+    /// block: then each operand is packed once, and a panel of the right one just before its use.
+    pub(super) fn across(&self, m: usize, n: usize, keeps: Keeps) -> usize {
+        if m <= self.mc && keeps.f32_output { n } else { n.min(self.nc) }
+    }
+
     /// Elements of a `k × n` right operand when it is packed whole.
     pub fn packed_right(&self, k: usize, n: usize) -> usize {
         k * n.next_multiple_of(self.nr)
@@ -66,13 +84,25 @@ impl Blocking {
     }
 
     pub(super) fn scratch_parts(&self, m: usize, n: usize, k: usize, keeps: Keeps) -> ScratchParts {
-        let (depth, columns) = (k.min(self.kc), n.min(self.nc));
+        let (depth, columns) = (k.min(self.kc), self.across(m, n, keeps));
+        // Panels of one block of rows are used once, so that all groups have the same place.
+        let kept = if m <= self.mc { columns.min(GROUP) } else { columns };
         ScratchParts {
-            left: depth * m.min(self.mc).next_multiple_of(self.mr),
-            right: if keeps.packed_right { 0 } else { self.packed_right(depth, columns) },
+            left: depth * (m.min(self.mc) + self.mr),
+            right: if keeps.packed_right { 0 } else { self.packed_right(depth, kept) },
             sums: if keeps.f32_output || k <= self.kc { 0 } else { m * columns },
         }
     }
+}
+
+/// Columns that are packed at a time if rows of the right operand are terms, so that each row is
+/// read as a stream: 1 MiB of 512 terms.
+const GROUP: usize = 512;
+
+/// Columns that are packed at a time: whole panels. Columns that are stored as rows are streams
+/// by themselves, so that each panel is packed just before its use and stays in L2.
+pub(super) fn group_of(transposed: bool, nr: usize) -> usize {
+    if transposed { nr } else { GROUP / nr * nr }
 }
 
 /// Floats of each part of a thread's scratch memory, in this order.

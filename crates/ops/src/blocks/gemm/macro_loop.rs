@@ -1,8 +1,8 @@
 //! The loops around the micro-kernel: blocks of columns, terms and rows, then tiles.
 
-use super::blocking::{Blocking, Keeps};
+use super::blocking::{Blocking, Keeps, group_of};
 use super::epilogue::{Epilogue, load, store};
-use super::micro::{Tile, tile};
+use super::micro::{FETCH_TERMS, Fetch, Tile};
 use super::pack::{self, PackedRight};
 use crate::blocks::stored::Stored;
 use proofmark_simd::{Body, Simd};
@@ -47,11 +47,49 @@ impl<T: Stored, U: Stored> Body for Gemm<'_, T, U> {
 
     #[inline(always)]
     fn run<S: Simd>(self, simd: S) {
-        // The level is a constant of `S`, so one arm is left in each instance.
-        match S::ISA {
-            Isa::Scalar => columns::<S, T, U, 4, 4>(simd, self),
-            Isa::Avx2 => columns::<S, T, U, 6, 2>(simd, self),
-            Isa::Avx512 => columns::<S, T, U, 14, 2>(simd, self),
+        let blocking = Blocking::of(S::ISA);
+        let Gemm { left, right, first_column, mut output, epilogue, scratch } = self;
+        let (m, n, k) = (left.rows(), output.cols(), left.cols());
+        assert!(
+            output.rows() == m,
+            "{m} rows of the left operand, {} of the output",
+            output.rows()
+        );
+        if k == 0 {
+            return empty(simd, &epilogue, first_column, output);
+        }
+        let keeps = Keeps {
+            packed_right: matches!(right, Right::Packed(_)),
+            f32_output: U::DTYPE == DType::F32,
+        };
+        let parts = blocking.scratch_parts(m, n, k, keeps);
+        let (left_block, rest) = scratch.split_at_mut(parts.left);
+        let (right_block, rest) = rest.split_at_mut(parts.right);
+        let partial = &mut rest[..parts.sums];
+        let across = blocking.across(m, n, keeps);
+        for column in (0..n).step_by(across.max(1)) {
+            let width = across.min(n - column);
+            for start in (0..k).step_by(blocking.kc) {
+                let terms = start..k.min(start + blocking.kc);
+                let mut panels = Panels {
+                    right: &right,
+                    terms: terms.clone(),
+                    columns: first_column + column..first_column + column + width,
+                    nr: blocking.nr,
+                    block: &mut *right_block,
+                };
+                let mut sums = Sums {
+                    output: &mut output,
+                    epilogue: &epilogue,
+                    first_column,
+                    column,
+                    partial,
+                    width,
+                    is_first: start == 0,
+                    is_last: terms.end == k,
+                };
+                rows::<S, T, U>(simd, &left, &terms, &mut panels, left_block, &mut sums);
+            }
         }
     }
 }
@@ -73,186 +111,254 @@ struct Sums<'a, 'b, T, U> {
     is_last: bool,
 }
 
-/// The loop over blocks of columns, and over blocks of terms within each.
-#[inline(always)]
-fn columns<S: Simd, T: Stored, U: Stored, const MR: usize, const NV: usize>(
-    simd: S,
-    product: Gemm<'_, T, U>,
-) {
-    let blocking = Blocking::of(S::ISA);
-    assert!(blocking.mr == MR && blocking.nr == NV * S::LANES, "tile of another blocking");
-    let Gemm { left, right, first_column, mut output, epilogue, scratch } = product;
-    let (m, n, k) = (left.rows(), output.cols(), left.cols());
-    assert!(output.rows() == m, "{m} rows of the left operand, {} of the output", output.rows());
-    if k == 0 {
-        return empty(simd, &epilogue, first_column, output);
-    }
-    let keeps = Keeps {
-        packed_right: matches!(right, Right::Packed(_)),
-        f32_output: U::DTYPE == DType::F32,
-    };
-    let parts = blocking.scratch_parts(m, n, k, keeps);
-    let (left_block, rest) = scratch.split_at_mut(parts.left);
-    let (right_block, rest) = rest.split_at_mut(parts.right);
-    let partial = &mut rest[..parts.sums];
-    for column in (0..n).step_by(blocking.nc) {
-        let width = blocking.nc.min(n - column);
-        for start in (0..k).step_by(blocking.kc) {
-            let terms = start..k.min(start + blocking.kc);
-            let packed = match &right {
-                Right::Packed(packed) => Panels::Whole(packed, first_column + column),
-                Right::Stored { rows, transposed } => {
-                    let from = first_column + column;
-                    let wanted = from..from + width;
-                    let (nr, count) = (blocking.nr, width.div_ceil(blocking.nr));
-                    let block = &mut right_block[..count * nr * terms.len()];
-                    let mut to = RowsMut::from_slice(block, count, nr * terms.len());
-                    pack::right(simd, rows, *transposed, terms.clone(), wanted, nr, &mut to);
-                    Panels::Block(right_block)
-                }
-            };
-            let mut sums = Sums {
-                output: &mut output,
-                epilogue: &epilogue,
-                first_column,
-                column,
-                partial,
-                width,
-                is_first: start == 0,
-                is_last: terms.end == k,
-            };
-            rows::<S, T, U, MR, NV>(simd, &left, &terms, &packed, left_block, &mut sums);
-        }
-    }
+/// A tile's place among the sums: its first row and column, and how many of them exist.
+#[derive(Clone, Copy)]
+struct Place {
+    row: usize,
+    rows: usize,
+    column: usize,
+    columns: usize,
 }
 
-/// Right panels over one block of terms.
-enum Panels<'a> {
-    /// Of this block of columns only.
-    Block(&'a [f32]),
-    /// Of the whole operand, with the column where the block begins.
-    Whole(&'a PackedRight<'a>, usize),
+/// Panels of the right operand over one block of terms and of columns.
+struct Panels<'a, T> {
+    right: &'a Right<'a, T>,
+    terms: Range<usize>,
+    /// Columns of the right operand.
+    columns: Range<usize>,
+    nr: usize,
+    /// Room for all panels, or for those of one group.
+    block: &'a mut [f32],
 }
 
-impl Panels<'_> {
+impl<T: Stored> Panels<'_, T> {
+    /// The panel from `column` of the block on. If `packs`, the panels of a group are packed when
+    /// the first of them is asked for.
     #[inline(always)]
-    fn at(&self, terms: &Range<usize>, column: usize, nr: usize) -> &[f32] {
-        match self {
-            Panels::Block(data) => &data[column * terms.len()..][..terms.len() * nr],
-            Panels::Whole(packed, first) => packed.panel(terms, first + column, nr),
-        }
-    }
-}
-
-/// The loop over blocks of rows, and over the tiles of each.
-#[inline(always)]
-fn rows<S: Simd, T: Stored, U: Stored, const MR: usize, const NV: usize>(
-    simd: S,
-    left: &Rows<'_, T>,
-    terms: &Range<usize>,
-    panels: &Panels<'_>,
-    left_block: &mut [f32],
-    sums: &mut Sums<'_, '_, T, U>,
-) {
-    let Blocking { mc, nr, .. } = Blocking::of(S::ISA);
-    for block in (0..left.rows()).step_by(mc) {
-        let own = block..left.rows().min(block + mc);
-        pack::left(simd, left, own.clone(), terms.clone(), MR, left_block);
-        for column in (0..sums.width).step_by(nr) {
-            let right = panels.at(terms, column, nr);
-            let tiles = left_block.chunks_exact(MR * terms.len());
-            for (row, left) in own.clone().step_by(MR).zip(tiles) {
-                let tile = tile::<S, MR, NV>(simd, left, right);
-                let rows = MR.min(own.end - row);
-                sums.add::<S, MR, NV>(simd, &tile, row, rows, column);
+    fn at<S: Simd>(&mut self, simd: S, column: usize, packs: bool) -> &[f32] {
+        let (nr, depth) = (self.nr, self.terms.len());
+        let from = self.columns.start + column;
+        match self.right {
+            Right::Packed(packed) => packed.panel(&self.terms, from, nr),
+            Right::Stored { rows, transposed } => {
+                let group = group_of(*transposed, nr);
+                let has_all = self.block.len() >= self.columns.len().next_multiple_of(nr) * depth;
+                let at = if has_all { column } else { column % group };
+                if packs && column.is_multiple_of(group) {
+                    let wanted = from..self.columns.end.min(from + group);
+                    let count = wanted.len().div_ceil(nr);
+                    let block = &mut self.block[at * depth..][..count * nr * depth];
+                    let mut to = RowsMut::from_slice(block, count, nr * depth);
+                    pack::right(simd, rows, *transposed, self.terms.clone(), wanted, nr, &mut to);
+                }
+                &self.block[at * depth..][..nr * depth]
             }
         }
     }
+
+    /// What tile `index` fetches of the panel from `column` on.
+    #[inline(always)]
+    fn fetch(&self, column: usize, index: usize) -> Fetch {
+        let from = (self.columns.start + column).min(self.columns.end.saturating_sub(1));
+        match self.right {
+            Right::Packed(packed) => {
+                let at = packed.panel(&self.terms, from / self.nr * self.nr, self.nr).as_ptr();
+                let at = at.wrapping_add(index * self.terms.len() * LINE);
+                Fetch { at, step: LINE, stride: FETCH_TERMS * LINE }
+            }
+            // A group is read as streams, which the processor fetches by itself.
+            Right::Stored { rows, transposed: false } => {
+                Fetch { at: rows.as_ptr().cast(), step: 0, stride: 0 }
+            }
+            Right::Stored { rows, transposed: true } => along(rows, from, self.terms.start, index),
+        }
+    }
+}
+
+/// Floats of a cache line.
+const LINE: usize = 16;
+
+/// The address of an element, and how far apart rows are, in floats.
+#[inline(always)]
+fn address<T: Stored>(rows: &Rows<'_, T>, row: usize, column: usize) -> (*const f32, usize) {
+    let at = rows.as_ptr().wrapping_add(row * rows.row_stride() + column);
+    (at.cast(), rows.row_stride() * size_of::<T>() / size_of::<f32>())
+}
+
+/// Fetches rows from `row` on, along their terms; a tile's terms bring in some of the rows.
+#[inline(always)]
+fn along<T: Stored>(rows: &Rows<'_, T>, row: usize, term: usize, index: usize) -> Fetch {
+    let (at, ld) = address(rows, row + index * ROWS_FETCHED, term);
+    Fetch { at, step: LINE, stride: ld }
+}
+
+/// Rows that a tile fetches along their terms.
+const ROWS_FETCHED: usize = 16;
+
+/// The loop over blocks of rows, and over the tiles of each.
+#[inline(always)]
+fn rows<S: Simd, T: Stored, U: Stored>(
+    simd: S,
+    left: &Rows<'_, T>,
+    terms: &Range<usize>,
+    panels: &mut Panels<'_, T>,
+    left_block: &mut [f32],
+    sums: &mut Sums<'_, '_, T, U>,
+) {
+    let blocking = Blocking::of(S::ISA);
+    let Blocking { mc, nr, .. } = blocking;
+    let mut block = 0;
+    while block < left.rows() {
+        let own = block..left.rows().min(block + mc);
+        let height = blocking.height(own.len());
+        pack::left(simd, left, own.clone(), terms.clone(), height, left_block);
+        let mut column = 0;
+        while column < sums.width {
+            let columns = nr.min(sums.width - column);
+            let mut row = own.start;
+            let mut index = 0;
+            while row < own.end {
+                // Beside the first rows the next panel comes, then the next block of rows.
+                let fetch = if block == 0 {
+                    panels.fetch(column + nr, index)
+                } else {
+                    along(left, own.end, terms.start, column / nr)
+                };
+                let right = panels.at(simd, column, block == 0 && index == 0);
+                let from = (row - own.start) * terms.len();
+                let left = &left_block[from..from + height * terms.len()];
+                let place = Place { row, rows: height.min(own.end - row), column, columns };
+                let panel = Pair { left, right, fetch };
+                match (S::ISA, height) {
+                    (Isa::Scalar, _) => sums.add::<S, 4, 4>(simd, panel, place),
+                    (Isa::Avx2, 6) => sums.add::<S, 6, 2>(simd, panel, place),
+                    (Isa::Avx2, 5) => sums.add::<S, 5, 2>(simd, panel, place),
+                    (Isa::Avx2, _) => sums.add::<S, 4, 2>(simd, panel, place),
+                    (Isa::Avx512, 14) => sums.add::<S, 14, 2>(simd, panel, place),
+                    (Isa::Avx512, 12) => sums.add::<S, 12, 2>(simd, panel, place),
+                    (Isa::Avx512, 11) => sums.add::<S, 11, 2>(simd, panel, place),
+                    (Isa::Avx512, 10) => sums.add::<S, 10, 2>(simd, panel, place),
+                    (Isa::Avx512, 8) => sums.add::<S, 8, 2>(simd, panel, place),
+                    (Isa::Avx512, 6) => sums.add::<S, 6, 2>(simd, panel, place),
+                    (Isa::Avx512, _) => sums.add::<S, 4, 2>(simd, panel, place),
+                }
+                row += height;
+                index += 1;
+            }
+            column += nr;
+        }
+        block += mc;
+    }
+}
+
+/// A panel of each operand, over the same terms.
+struct Pair<'a> {
+    left: &'a [f32],
+    right: &'a [f32],
+    fetch: Fetch,
 }
 
 impl<T: Stored, U: Stored> Sums<'_, '_, T, U> {
-    /// Adds a tile whose first element belongs to `row` and to `column` of the block; only
-    /// `rows` rows of it and the columns left in the block exist.
+    /// Adds the product of two panels.
     #[inline(always)]
     fn add<S: Simd, const MR: usize, const NV: usize>(
         &mut self,
         simd: S,
-        tile: &Tile<S, MR, NV>,
-        row: usize,
-        rows: usize,
-        column: usize,
+        Pair { left, right, fetch }: Pair<'_>,
+        place: Place,
     ) {
-        let columns = (NV * S::LANES).min(self.width - column);
-        // Where something is done to the sums, it is done to the whole tile outside this loop.
-        let ends = self.is_last && !self.epilogue.is_none();
-        let mut ended = [0.0_f32; MOST_SUMS];
-        // Both loops have constant bounds: an index known only at run time would force the
-        // tile out of its registers.
-        for i in 0..MR {
-            if i >= rows {
-                break;
+        let is_whole = place.rows == MR && place.columns == NV * S::LANES;
+        let ends = self.is_last && !(U::DTYPE == DType::F32 && self.epilogue.is_none());
+        let adds = !self.is_first;
+        if is_whole && let Some(sums) = self.held(&place) {
+            simd.apart(Tile::<MR, NV> { left, right, sums, adds, fetch });
+            if ends {
+                self.end::<S>(simd, &place, None);
             }
-            let output = &mut self.output.row_mut(row + i)[self.column + column..][..columns];
-            let partial = if self.partial.is_empty() {
-                None
-            } else {
-                Some(&mut self.partial[(row + i) * self.width + column..][..columns])
-            };
-            let ended = ends.then(|| &mut ended[i * NV * S::LANES..][..columns]);
-            let line =
-                Line { output, partial, ended, is_first: self.is_first, is_last: self.is_last };
-            line.add::<S, NV>(simd, &tile[i]);
+            return;
         }
+        let mut edge = [0.0_f32; MOST_SUMS];
+        let width = NV * S::LANES;
+        let sums = RowsMut::from_slice(&mut edge[..MR * width], MR, width);
+        simd.apart(Tile::<MR, NV> { left, right, sums, adds: false, fetch });
+        if let Some(mut held) = self.held(&place) {
+            let mut i = 0;
+            while i < place.rows {
+                add_row(simd, &edge[i * width..], held.row_mut(i), adds);
+                i += 1;
+            }
+            if ends {
+                self.end::<S>(simd, &place, None);
+            }
+        } else {
+            self.end::<S>(simd, &place, Some((&edge, width)));
+        }
+    }
+
+    /// The memory that holds the sums of a place between blocks of terms, if any does.
+    #[inline(always)]
+    fn held(&mut self, place: &Place) -> Option<RowsMut<'_, f32>> {
+        let Place { row, rows, column, columns } = *place;
+        if !self.partial.is_empty() {
+            let last = (row + rows - 1) * self.width + column + columns;
+            let from = &mut self.partial[row * self.width + column..last];
+            // SAFETY: `from` ends where the last of `rows` rows, `width` apart, does.
+            return Some(unsafe {
+                RowsMut::from_raw(from.as_mut_ptr(), rows, columns, self.width)
+            });
+        }
+        if U::DTYPE != DType::F32 {
+            return None;
+        }
+        let mut lines = self.output.range(row..row + rows);
+        let from = self.column + column;
+        let mut block = lines.columns(from..from + columns);
+        let (at, stride) = (block.as_mut_ptr(), block.row_stride());
+        // SAFETY: the same rows, borrowed as long as `self` is; their elements are f32.
+        Some(unsafe { RowsMut::from_raw(at.cast::<f32>(), rows, columns, stride) })
+    }
+
+    /// Ends the sums of a place, which are held or given with the length of their rows.
+    #[inline(always)]
+    fn end<S: Simd>(&mut self, simd: S, place: &Place, given: Option<(&[f32], usize)>) {
         let mut i = 0;
-        while ends && i < rows {
-            let output = &mut self.output.row_mut(row + i)[self.column + column..][..columns];
-            let sums = &ended[i * NV * S::LANES..][..columns];
-            let from = self.first_column + self.column + column;
-            self.epilogue.store(simd, sums, from, output);
+        while i < place.rows {
+            let mut line = [0.0_f32; MOST_COLUMNS];
+            let line = &mut line[..place.columns];
+            match (given, self.held(place)) {
+                (Some((sums, width)), _) => {
+                    line.copy_from_slice(&sums[i * width..][..place.columns]);
+                }
+                (None, Some(held)) => line.copy_from_slice(held.row(i)),
+                (None, None) => unreachable!("sums that are not given are held"),
+            }
+            let at = self.column + place.column;
+            let to = &mut self.output.row_mut(place.row + i)[at..at + place.columns];
+            self.epilogue.store(simd, line, self.first_column + at, to);
             i += 1;
         }
     }
 }
 
-/// Sums of the largest register tile.
-const MOST_SUMS: usize = 14 * 32;
-
-/// One row of a tile in memory.
-struct Line<'a, U> {
-    output: &'a mut [U],
-    partial: Option<&'a mut [f32]>,
-    /// Where sums go on their way out.
-    ended: Option<&'a mut [f32]>,
-    is_first: bool,
-    is_last: bool,
-}
-
-impl<U: Stored> Line<'_, U> {
-    #[inline(always)]
-    fn add<S: Simd, const NV: usize>(mut self, simd: S, sums: &[S::F; NV]) {
-        let length = self.output.len();
-        for v in 0..NV {
-            let lane = v * S::LANES;
-            if lane >= length {
-                break;
-            }
-            let range = lane..length.min(lane + S::LANES);
-            let mut sum = sums[v];
-            if !self.is_first {
-                let before = match &self.partial {
-                    Some(partial) => load(simd, &partial[range.clone()]),
-                    None => load(simd, &self.output[range.clone()]),
-                };
-                sum = simd.add(before, sum);
-            }
-            match (&mut self.ended, &mut self.partial) {
-                (Some(ended), _) => store(simd, sum, &mut ended[range]),
-                (None, Some(partial)) if !self.is_last => store(simd, sum, &mut partial[range]),
-                _ => store(simd, sum, &mut self.output[range]),
-            }
+/// Adds a row of sums to what is held, or writes it there.
+#[inline(always)]
+fn add_row<S: Simd>(simd: S, sums: &[f32], held: &mut [f32], adds: bool) {
+    let mut at = 0;
+    while at < held.len() {
+        let to = at..held.len().min(at + S::LANES);
+        let mut sum = load(simd, &sums[to.clone()]);
+        if adds {
+            sum = simd.add(load(simd, &held[to.clone()]), sum);
         }
+        store(simd, sum, &mut held[to]);
+        at += S::LANES;
     }
 }
+
+/// Columns of the widest register tile.
+const MOST_COLUMNS: usize = 32;
+/// Sums of the largest register tile.
+const MOST_SUMS: usize = 14 * MOST_COLUMNS;
 
 /// A product without terms: the epilogue of zeros.
 #[inline(always)]

@@ -1,49 +1,105 @@
-//! The micro-kernel: one register tile of the product of two packed panels.
+//! The micro-kernel: one register tile of the product of two packed panels, written to memory.
 //!
 //! The tile contract: `left` is a panel of `MR` rows and `right` one of `NV` vectors of columns,
-//! both over the same terms and dense (see `pack`). The sums are kept in registers for all
-//! terms and handed back by value; the kernel writes no memory. `MR * NV` accumulators, `NV`
-//! vectors of `right` and one broadcast of `left` are alive at once, which `Blocking` fits to
-//! the registers of each instruction set.
+//! both over the same terms and dense (see `pack`). The sums are kept in registers for all terms
+//! and leave them once. `MR * NV` accumulators, `NV` vectors of `right` and one broadcast of
+//! `left` are alive at once, which `Blocking` fits to the registers of each instruction set.
 
-use proofmark_simd::Simd;
+use proofmark_simd::{Body, Simd};
+use proofmark_tensor::RowsMut;
 
-/// Terms between a load of the right panel and the fetch of what will be loaded.
+/// Terms between a load of a panel and the fetch of what will be loaded.
 const AHEAD: usize = 16;
+/// Terms between two strides of a [`Fetch`].
+pub(super) const FETCH_TERMS: usize = 32;
 
-/// `MR × NV` vectors of sums.
-pub(super) type Tile<S, const MR: usize, const NV: usize> = [[<S as Simd>::F; NV]; MR];
-
-/// The products of all terms of two panels, summed in the order of the terms.
+/// Memory that will be packed soon, which a tile brings into L2 while it computes.
 ///
-/// # Panics
-/// If the panels do not have the same number of terms.
-#[inline(always)]
-pub(super) fn tile<S: Simd, const MR: usize, const NV: usize>(
-    simd: S,
-    left: &[f32],
-    right: &[f32],
-) -> Tile<S, MR, NV> {
-    let (left, _) = left.as_chunks::<MR>();
-    let width = NV * S::LANES;
-    assert!(right.len() == left.len() * width, "panels of different depth");
-    let mut sums = [[simd.zero(); NV]; MR];
-    let mut at = right.as_ptr();
-    for scalars in left {
-        let mut vectors = [simd.zero(); NV];
-        for v in 0..NV {
-            // SAFETY: `right` holds `width` floats for each of the chunks that are counted by
-            // `left`, and `at` has moved by `width` for each chunk before this one.
-            vectors[v] = unsafe { simd.load_ptr(at.add(v * S::LANES)) };
-            simd.prefetch(at.wrapping_add(AHEAD * width + v * S::LANES));
-        }
+/// Packing alone waits for every cache line; beside the sums the lines come for free. A tile
+/// fetches one line for each term: [`FETCH_TERMS`] of them `step` apart, then the same from
+/// `stride` on. Addresses past the operand are harmless.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Fetch {
+    /// The first line.
+    pub(super) at: *const f32,
+    /// Elements between the lines of consecutive terms.
+    pub(super) step: usize,
+    /// Elements between groups of terms.
+    pub(super) stride: usize,
+}
+
+/// A register tile. It is a separate function ([`Simd::apart`]), because the compiler would spill
+/// the sums if the loops around it were in the same one.
+pub(super) struct Tile<'a, const MR: usize, const NV: usize> {
+    /// A panel of the left operand.
+    pub(super) left: &'a [f32],
+    /// A panel of the right operand.
+    pub(super) right: &'a [f32],
+    /// Where the sums go: `MR` rows of `NV` vectors.
+    pub(super) sums: RowsMut<'a, f32>,
+    /// The sums are added to what is there.
+    pub(super) adds: bool,
+    /// What is fetched meanwhile.
+    pub(super) fetch: Fetch,
+}
+
+impl<const MR: usize, const NV: usize> Body for Tile<'_, MR, NV> {
+    type Output = ();
+
+    /// Sums the products in the order of the terms.
+    #[inline(always)]
+    fn run<S: Simd>(mut self, simd: S) {
+        let (left, _) = self.left.as_chunks::<MR>();
+        let width = NV * S::LANES;
+        assert!(self.right.len() == left.len() * width, "panels of different depth");
+        assert!((self.sums.rows(), self.sums.cols()) == (MR, width), "sums of another tile");
+        let (to, stride) = (self.sums.as_mut_ptr(), self.sums.row_stride());
+        // The rows of the sums lie far apart, so that nothing else brings them into L1 in time.
         for i in 0..MR {
-            let scalar = simd.splat(scalars[i]);
             for v in 0..NV {
-                sums[i][v] = simd.fma(scalar, vectors[v], sums[i][v]);
+                simd.prefetch(to.wrapping_add(i * stride + v * S::LANES));
             }
         }
-        at = at.wrapping_add(width);
+        let mut sums = [[simd.zero(); NV]; MR];
+        let mut at = self.right.as_ptr();
+        let mut group = self.fetch.at;
+        for terms in left.chunks(FETCH_TERMS) {
+            let mut line = group;
+            for scalars in terms {
+                let mut vectors = [simd.zero(); NV];
+                for v in 0..NV {
+                    // SAFETY: `right` holds `width` floats for each of the chunks that are counted
+                    // by `left`, and `at` has moved by `width` for each chunk before this one.
+                    vectors[v] = unsafe { simd.load_ptr(at.add(v * S::LANES)) };
+                    simd.prefetch(at.wrapping_add(AHEAD * width + v * S::LANES));
+                }
+                simd.prefetch(scalars.as_ptr().wrapping_add(AHEAD * MR));
+                simd.prefetch_l2(line);
+                line = line.wrapping_add(self.fetch.step);
+                for i in 0..MR {
+                    let scalar = simd.splat(scalars[i]);
+                    for v in 0..NV {
+                        sums[i][v] = simd.fma(scalar, vectors[v], sums[i][v]);
+                    }
+                }
+                at = at.wrapping_add(width);
+            }
+            group = group.wrapping_add(self.fetch.stride);
+        }
+        // Both loops have constant bounds: an index known only at run time would force the sums
+        // out of their registers.
+        for i in 0..MR {
+            for v in 0..NV {
+                let to = to.wrapping_add(i * stride + v * S::LANES);
+                // SAFETY: the sums have `MR` rows of `NV` vectors.
+                unsafe {
+                    let mut sum = sums[i][v];
+                    if self.adds {
+                        sum = simd.add(simd.load_ptr(to), sum);
+                    }
+                    simd.store_ptr(sum, to);
+                }
+            }
+        }
     }
-    sums
 }

@@ -7,7 +7,8 @@
 //! rows and columns may be split among threads without changing a bit.
 //!
 //! Beside it stand products of few rows, which pack nothing ([`Skinny`]), products of few columns,
-//! which pack no left operand ([`Streamed`]), and products of 16 bits on AMX tiles ([`TileGemm`]).
+//! which pack no left operand ([`Streamed`]), and products of 16 bits on AMX tiles ([`TileGemm`]),
+//! whose right operand is not packed either if there are few rows ([`TurnedTiles`]).
 
 mod blocking;
 mod epilogue;
@@ -19,6 +20,7 @@ mod streamed;
 #[cfg(test)]
 mod tests;
 pub(crate) mod tiles;
+mod turned;
 
 pub use blocking::{Blocking, Keeps};
 pub use epilogue::Epilogue;
@@ -27,3 +29,4 @@ pub use pack::{PackRight, PackedRight};
 pub use skinny::{SKINNY_ROWS, Skinny, skinny_scratch};
 pub use streamed::{Columns, Packing, Streamed, Unpacked};
 pub use tiles::{PackTiles, PackedTiles, TileGemm, TileRight, TileScratch, TileTerm};
+pub use turned::{TURNED_ROWS, TurnedTiles, turned_bytes};

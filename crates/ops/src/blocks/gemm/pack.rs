@@ -9,6 +9,7 @@ use super::Blocking;
 use crate::blocks::stored::Stored;
 use proofmark_simd::{Body, Simd};
 use proofmark_tensor::{Rows, RowsMut};
+use proofmark_terms::DType;
 use std::ops::Range;
 
 /// Rows that are read side by side.
@@ -153,6 +154,12 @@ fn spread<S: Simd, T: Stored>(
             for part in 0..squares {
                 let first = rows.start + part * S::LANES;
                 let target = to[term * width + part * S::LANES..].as_mut_ptr();
+                if let Some(source) = as_f32(from, first, column) {
+                    // SAFETY: rows `first..first + LANES` exist and have `LANES` terms from
+                    // `column` on; the target is that of the square below.
+                    unsafe { simd.transpose_ptr(source, from.row_stride(), target, width) };
+                    continue;
+                }
                 for lane in 0..S::LANES {
                     let row = &from.row(first + lane)[column..][..S::LANES];
                     simd.store(T::load(simd, row), &mut square[lane * S::LANES..]);
@@ -165,6 +172,13 @@ fn spread<S: Simd, T: Stored>(
         }
     }
     edge(from, rows, terms.start + term..terms.end, width, &mut to[term * width..]);
+}
+
+/// The address of an element, if elements are f32 and need not be widened.
+#[inline(always)]
+fn as_f32<T: Stored>(from: &Rows<'_, T>, row: usize, column: usize) -> Option<*const f32> {
+    let is_f32 = T::DTYPE == DType::F32;
+    is_f32.then(|| from.row(row)[column..].as_ptr().cast())
 }
 
 /// What [`spread`] leaves over, element by element.

@@ -1,9 +1,11 @@
 //! Packing and blocking by themselves; whole products are tested with matmul.
 
 use super::*;
+use crate::blocks::math::Activation;
+use crate::blocks::stored::Stored;
 use proofmark_simd::{available, dispatch};
-use proofmark_tensor::Rows;
-use proofmark_terms::Isa;
+use proofmark_tensor::{Rows, RowsMut, bf16};
+use proofmark_terms::{DType, Isa};
 
 fn isas() -> impl Iterator<Item = Isa> {
     Isa::ALL.into_iter().filter(|&isa| available(isa))
@@ -19,7 +21,7 @@ fn blocks_are_whole_tiles() {
 
 #[test]
 fn a_packed_operand_holds_each_element_once_and_zeros_past_its_edge() {
-    let (k, n) = (259, 37);
+    let (k, n) = (515, 37);
     let values: Vec<f32> = (0..k * n).map(|index| index as f32 + 1.0).collect();
     let transposed: Vec<f32> = (0..k * n).map(|index| values[index % k * n + index / k]).collect();
     for isa in isas() {
@@ -42,6 +44,57 @@ fn a_packed_operand_holds_each_element_once_and_zeros_past_its_edge() {
                     let want = if j < n { values[p * n + j] } else { 0.0 };
                     assert_eq!(got, want, "{isa} term {p} column {j}");
                 }
+            }
+        }
+    }
+}
+
+#[test]
+fn a_height_computes_the_fewest_rows_past_the_edge() {
+    let blocking = Blocking::built_in(Isa::Avx512);
+    assert_eq!(blocking.height(32), 8, "32 rows and not 42");
+    assert_eq!(blocking.height(33), 11, "33 rows and not 40");
+    assert_eq!(blocking.height(280), 14, "nothing past the edge: the highest");
+    assert_eq!(blocking.height(1), 4);
+}
+
+/// A product of small integers, which is exact in every order, into elements of type `U`.
+fn product<U: Stored>(isa: Isa, (m, n, k): (usize, usize, usize), transposed: bool) -> Vec<f32> {
+    let a: Vec<f32> = (0..m * k).map(|at| (at * 7 % 5) as f32 - 2.0).collect();
+    let b: Vec<f32> = (0..k * n).map(|at| (at * 11 % 3) as f32 - 1.0).collect();
+    let (rows, cols) = if transposed { (n, k) } else { (k, n) };
+    let blocking = Blocking::of(isa);
+    let keeps = Keeps { packed_right: false, f32_output: U::DTYPE == DType::F32 };
+    let mut scratch = vec![f32::NAN; blocking.scratch(m, n, k, keeps)];
+    let mut c = vec![U::narrow(f32::NAN); m * n];
+    let right = Right::Stored { rows: Rows::from_slice(&b, rows, cols), transposed };
+    let product = Gemm {
+        left: Rows::from_slice(&a, m, k),
+        right,
+        first_column: 0,
+        output: RowsMut::from_slice(&mut c, m, n),
+        epilogue: Epilogue { bias: None, activation: Activation::None },
+        scratch: &mut scratch,
+    };
+    dispatch(isa, product);
+    for i in 0..m {
+        for j in (0..n).step_by(7) {
+            let term = |p: usize| a[i * k + p] * b[if transposed { j * k + p } else { p * n + j }];
+            let want = U::narrow((0..k).map(term).sum()).widen();
+            assert_eq!(c[i * n + j].widen(), want, "{isa} {m}x{n}x{k} row {i} column {j}");
+        }
+    }
+    c.into_iter().map(Stored::widen).collect()
+}
+
+#[test]
+fn products_over_several_blocks_are_those_of_the_definition() {
+    // One block of rows and several groups of columns; several of rows, of columns, of terms.
+    for shape in [(17, 1100, 9), (40, 600, 1030), (260, 2100, 5), (300, 70, 520)] {
+        for isa in isas() {
+            for transposed in [false, true] {
+                product::<f32>(isa, shape, transposed);
+                product::<bf16>(isa, shape, transposed);
             }
         }
     }

@@ -288,7 +288,7 @@ pub(crate) fn parts_block(
 
 /// A panel whose steps are pairs of dense tiles, one for each part.
 #[inline(always)]
-fn walk(panel: &[bf16], parts: usize) -> Walk {
+pub(super) fn walk(panel: &[bf16], parts: usize) -> Walk {
     Walk {
         at: panel.as_ptr().cast(),
         row: TILE_BYTES / ROWS,
@@ -299,7 +299,7 @@ fn walk(panel: &[bf16], parts: usize) -> Walk {
 
 /// A dense block of sums.
 #[inline(always)]
-fn block_of(sums: &mut [f32], adds: bool) -> Sums {
+pub(super) fn block_of(sums: &mut [f32], adds: bool) -> Sums {
     assert!(sums.len() == SIDE * SIDE, "{} sums are no block", sums.len());
     Sums { at: sums.as_mut_ptr().cast(), row: SIDE * size_of::<f32>(), adds }
 }

@@ -2,15 +2,17 @@
 //! before.
 //!
 //! Idea: 2 × 2 tiles of 16 × 16 sums take 32 terms of 32 rows and columns a step, four tile
-//! loads for four products (see `blocks::gemm`). A term costs 2 flops; A is copied once, B is
-//! packed once. Tiles of bf16 take subnormals as zeros, on the way in and out, and the contract
-//! says so; those of f16 do not. Tiles: 4 of sums, 2 of A, 2 of B.
+//! loads for four products (see `blocks::gemm`). A term costs 2 flops; A is copied once. B is
+//! packed once, or not at all if it is stored as its transpose and there are at most 128 rows.
+//! Tiles of bf16 take subnormals as zeros, on the way in and out, and the contract says so; those
+//! of f16 do not. Tiles: 4 of sums, 2 of A, 2 of B.
 
 use super::super::definition::{Shape, output_dtype};
 use super::blocked::{self, Source};
 use super::portion::{self, Part, Portion};
 use crate::blocks::gemm::{
-    PackTiles, PackedTiles, TileGemm, TileRight, TileScratch, TileTerm, tiles,
+    PackTiles, PackedTiles, TURNED_ROWS, TileGemm, TileRight, TileScratch, TileTerm, TurnedTiles,
+    tiles, turned_bytes,
 };
 use crate::blocks::scratch::{elements, elements_mut};
 use crate::blocks::stored::Stored;
@@ -44,8 +46,18 @@ pub(crate) struct Amx {
 }
 
 impl Amx {
+    /// Whether B is read as it is stored; a matter of the case alone, so that every thread count
+    /// gives the same bits.
+    fn is_turned(&self, shape: Shape) -> bool {
+        let is_few = (1..=TURNED_ROWS).contains(&shape.m) && shape.k > 0;
+        self.source == Source::Operand && shape.is_transposed && is_few
+    }
+
     fn scratch(&self, case: &Case, threads: usize) -> usize {
         let shape = Shape::of(case);
+        if self.is_turned(shape) {
+            return turned_bytes(shape.m, shape.k);
+        }
         let part = Part::of(shape, BLOCK, threads, 0);
         let is_packed = self.source == Source::Prepared;
         TileScratch::of(part.rows.len(), part.columns.len(), shape.k, is_packed).bytes()
@@ -65,6 +77,10 @@ impl Amx {
         let each = self.scratch(call.case, threads);
         portion::run(call, threads, BLOCK, each, &|portion: Portion<'_, T, U>| {
             let Portion { left, right, first_column, output, epilogue, scratch } = portion;
+            if self.is_turned(shape) {
+                let product = TurnedTiles { left, right, first_column, output, epilogue, scratch };
+                return dispatch(isa, product);
+            }
             let right = match packed {
                 Some(packed) => TileRight::Packed(packed),
                 None => TileRight::Stored { rows: right, transposed: shape.is_transposed },

@@ -140,7 +140,7 @@ macro_rules! block {
                 in("r12") $sums.at,
                 in("r13") $sums.row,
                 in("r14") $sums.at.wrapping_add(ROWS * $sums.row),
-                in("r15") usize::from($sums.adds),
+                inout("r15") usize::from($sums.adds) => _,
                 clobber_abi("C"), options(nostack),
             );
         }
@@ -162,30 +162,59 @@ macro_rules! ahead {
     };
 }
 
-/// The blocks of one product instruction: 1 or 2 tiles down by 1 or 2 across.
+/// Prefetches eight steps ahead, along the rows of a left operand, whose tiles lie below each other
+/// and stream from memory. The flag in `r15` has been read by then.
+macro_rules! along {
+    ($($row:literal)+) => {
+        concat!("lea r15, [rsi + 512]\n", $("prefetcht1 [r15]\nadd r15, ", $row, "\n"),+)
+    };
+}
+/// [`along`] of one left tile.
+macro_rules! along_one {
+    () => {
+        along!(
+            "rax" "rax" "rax" "rax" "rax" "rax" "rax" "rax"
+            "rax" "rax" "rax" "rax" "rax" "rax" "rax" "rax"
+        )
+    };
+}
+/// [`along`] of two left tiles.
+macro_rules! along_two {
+    () => {
+        along!(
+            "rax" "rax" "rax" "rax" "rax" "rax" "rax" "rax"
+            "rax" "rax" "rax" "rax" "rax" "rax" "rax" "rax"
+            "rax" "rax" "rax" "rax" "rax" "rax" "rax" "rax"
+            "rax" "rax" "rax" "rax" "rax" "rax" "rax" "rax"
+        )
+    };
+}
+
+/// The blocks of one product instruction: 1 or 2 tiles down by 1 or 2 across. `$one` and `$two`
+/// prefetch for one and for two left tiles.
 macro_rules! blocks {
-    ($product:literal, $down:ident, $across:ident,
+    ($product:literal, $one:ident $two:ident, $down:ident, $across:ident,
      $left:ident, $right:ident, $steps:ident, $sums:ident) => {
         match ($down, $across) {
             (1, 1) => block!($left, $right, $steps, $sums,
                 ["tileloadd tmm0, [r12 + r13]"]
                 ["tilezero tmm0"]
                 ["tileloadd tmm4, [rsi + rax]", "tileloadd tmm6, [rdi + rdx]",
-                    concat!($product, " tmm0, tmm4, tmm6"), ahead!()]
+                    concat!($product, " tmm0, tmm4, tmm6"), $one!()]
                 ["tilestored [r12 + r13], tmm0"]),
             (1, 2) => block!($left, $right, $steps, $sums,
                 ["tileloadd tmm0, [r12 + r13]" "tileloadd tmm1, [r12 + r13 + 64]"]
                 ["tilezero tmm0" "tilezero tmm1"]
                 ["tileloadd tmm4, [rsi + rax]", "tileloadd tmm6, [rdi + rdx]",
                     concat!($product, " tmm0, tmm4, tmm6"),
-                    "tileloadd tmm7, [r10 + rdx]", concat!($product, " tmm1, tmm4, tmm7"), ahead!()]
+                    "tileloadd tmm7, [r10 + rdx]", concat!($product, " tmm1, tmm4, tmm7"), $one!()]
                 ["tilestored [r12 + r13], tmm0" "tilestored [r12 + r13 + 64], tmm1"]),
             (2, 1) => block!($left, $right, $steps, $sums,
                 ["tileloadd tmm0, [r12 + r13]" "tileloadd tmm2, [r14 + r13]"]
                 ["tilezero tmm0" "tilezero tmm2"]
                 ["tileloadd tmm6, [rdi + rdx]", "tileloadd tmm4, [rsi + rax]",
                     concat!($product, " tmm0, tmm4, tmm6"),
-                    "tileloadd tmm5, [r8 + rax]", concat!($product, " tmm2, tmm5, tmm6"), ahead!()]
+                    "tileloadd tmm5, [r8 + rax]", concat!($product, " tmm2, tmm5, tmm6"), $two!()]
                 ["tilestored [r12 + r13], tmm0" "tilestored [r14 + r13], tmm2"]),
             _ => block!($left, $right, $steps, $sums,
                 ["tileloadd tmm0, [r12 + r13]" "tileloadd tmm1, [r12 + r13 + 64]"
@@ -195,7 +224,7 @@ macro_rules! blocks {
                     concat!($product, " tmm0, tmm4, tmm6"),
                     "tileloadd tmm7, [r10 + rdx]", concat!($product, " tmm1, tmm4, tmm7"),
                     "tileloadd tmm5, [r8 + rax]", concat!($product, " tmm2, tmm5, tmm6"),
-                    concat!($product, " tmm3, tmm5, tmm7"), ahead!()]
+                    concat!($product, " tmm3, tmm5, tmm7"), $two!()]
                 ["tilestored [r12 + r13], tmm0" "tilestored [r12 + r13 + 64], tmm1"
                     "tilestored [r14 + r13], tmm2" "tilestored [r14 + r13 + 64], tmm3"]),
         }
@@ -268,10 +297,45 @@ impl Tiles {
         let is_sized = (1..=2).contains(&down) && (1..=2).contains(&across) && steps > 0;
         assert!(is_sized, "no block of {down} by {across} tiles over {steps} steps");
         match self.product {
-            Product::Bf16 => blocks!("tdpbf16ps", down, across, left, right, steps, sums),
-            Product::F16 => blocks!("tdpfp16ps", down, across, left, right, steps, sums),
-            Product::I8 => blocks!("tdpbssd", down, across, left, right, steps, sums),
-            Product::U8I8 => blocks!("tdpbusd", down, across, left, right, steps, sums),
+            Product::Bf16 => {
+                blocks!("tdpbf16ps", ahead ahead, down, across, left, right, steps, sums);
+            }
+            Product::F16 => {
+                blocks!("tdpfp16ps", ahead ahead, down, across, left, right, steps, sums);
+            }
+            Product::I8 => {
+                blocks!("tdpbssd", ahead ahead, down, across, left, right, steps, sums);
+            }
+            Product::U8I8 => {
+                blocks!("tdpbusd", ahead ahead, down, across, left, right, steps, sums);
+            }
+        }
+    }
+
+    /// As [`Tiles::multiply`], for a left operand that is read from memory as it is stored: the
+    /// prefetch runs along its rows, and the tiles of a step lie below each other.
+    ///
+    /// # Safety
+    ///
+    /// As for [`Tiles::multiply`].
+    pub unsafe fn multiply_stored(
+        &self,
+        (down, across): (usize, usize),
+        left: Walk,
+        right: Walk,
+        steps: usize,
+        sums: Sums,
+    ) {
+        let is_sized = (1..=2).contains(&down) && (1..=2).contains(&across) && steps > 0;
+        assert!(is_sized, "no block of {down} by {across} tiles over {steps} steps");
+        match self.product {
+            Product::Bf16 => {
+                blocks!("tdpbf16ps", along_one along_two, down, across, left, right, steps, sums);
+            }
+            Product::F16 => {
+                blocks!("tdpfp16ps", along_one along_two, down, across, left, right, steps, sums);
+            }
+            product => panic!("no product of stored {product:?}"),
         }
     }
 
