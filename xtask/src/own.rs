@@ -5,14 +5,16 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+/// Where PyTorch is kept, below the root. The tests do not meet it: they would take longer.
+pub(crate) const PEERS: &str = "target/own-peers";
+
 /// Installs PyTorch as a user does, tests the modules that derive error scales, and walks through a
 /// new op.
 pub(crate) fn run(root: &Path) -> Result<(), Failure> {
     // Commands run in other folders.
     let root = &root.canonicalize().map_err(|error| error.to_string())?;
     let program = check::program(root)?;
-    // The tests do not meet it: they would take longer.
-    let peers = root.join("target/own-peers");
+    let peers = root.join(PEERS);
     check::add_peer(&peers, &program, "pytorch")?;
     modules(root, &peers)?;
     walk(root, &program, &peers)

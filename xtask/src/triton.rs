@@ -1,7 +1,7 @@
 //! Kernels in Triton: right ones are proven in its interpreter, wrong ones are refused, and none
 //! has a time.
 
-use crate::own::fresh;
+use crate::own::{self, fresh};
 use crate::{Failure, check};
 use serde::Deserialize;
 use serde_json::Value;
@@ -14,16 +14,19 @@ const IN_CI: &[&str] = &["add"];
 
 /// The right kernels of some ops and their wrong ones.
 pub(crate) fn some(root: &Path) -> Result<(), Failure> {
-    run(root, IN_CI)
+    run(root, IN_CI, false)
 }
 
-/// The same for each op that has a kernel in Triton.
-pub(crate) fn all(root: &Path) -> Result<(), Failure> {
+/// The same for these ops, or for each that has a kernel in Triton, and in f16 where it has that.
+pub(crate) fn all(root: &Path, ops: &[&str]) -> Result<(), Failure> {
+    if !ops.is_empty() {
+        return run(root, ops, true);
+    }
     let entries = fs::read_dir(root.join(KERNELS)).map_err(|error| error.to_string())?;
     let names = entries.flatten().map(|entry| entry.file_name().to_string_lossy().into_owned());
     let mut names: Vec<String> = names.collect();
     names.sort_unstable();
-    run(root, &names.iter().map(String::as_str).collect::<Vec<_>>())
+    run(root, &names.iter().map(String::as_str).collect::<Vec<_>>(), true)
 }
 
 const KERNELS: &str = "crates/own/tests/triton/ops";
@@ -43,11 +46,11 @@ struct Mutants {
     mutant: Vec<Mutant>,
 }
 
-fn run(root: &Path, ops: &[&str]) -> Result<(), Failure> {
+fn run(root: &Path, ops: &[&str], has_halves: bool) -> Result<(), Failure> {
     // Commands run in another folder.
     let root = &root.canonicalize().map_err(|error| error.to_string())?;
     let program = check::program(root)?;
-    let peers = root.join("target/own-peers");
+    let peers = root.join(own::PEERS);
     check::add_peer(&peers, &program, "pytorch")?;
     let place = fresh(&root.join("target/triton"))?;
     let text = fs::read_to_string(root.join(MUTANTS)).map_err(|error| error.to_string())?;
@@ -60,9 +63,17 @@ fn run(root: &Path, ops: &[&str]) -> Result<(), Failure> {
         let said = json(&program, &line, &place, &peers)?;
         proven += judged(op, &said, &wrong)?;
         refused += wrong.len();
+        let kernel = root.join(KERNELS).join(op).join("kernels/triton.py");
+        let text = fs::read_to_string(kernel).map_err(|error| error.to_string())?;
+        if has_halves && text.contains("\"f16\"") {
+            let line = format!("prove {op} --with own/triton --dtype f16 --format json");
+            proven += judged(op, &json(&program, &line, &place, &peers)?, &[])?;
+        }
     }
-    untimed(&json(&program, BENCH, &place, &peers)?)?;
-    println!("{proven} kernels proven, {refused} wrong ones refused, none has a time");
+    if ops.contains(&"add") {
+        untimed(&json(&program, BENCH, &place, &peers)?)?;
+    }
+    println!("{proven} proofs of right kernels, {refused} wrong ones refused, none has a time");
     Ok(())
 }
 

@@ -127,6 +127,21 @@ pub trait Kernel: Send + Sync + 'static {
         Ok(())
     }
 
+    /// Whether operands are brought to its device before each call, by [`Kernel::place`].
+    fn places(&self) -> bool {
+        false
+    }
+
+    /// Brings the operands of a call to its device, outside the timed part. It is for kernels whose
+    /// device has memory of its own; results come home by [`Kernel::settle`].
+    ///
+    /// # Errors
+    /// If the operands are not those of the signature.
+    fn place(&self, call: &mut Call<'_>) -> Result<(), KernelError> {
+        let _ = call;
+        Ok(())
+    }
+
     /// What the clock of its device said of the calls since this was last asked. The host has no
     /// other clock than the one that times calls.
     fn device_times(&self) -> DeviceTimes {

@@ -5,7 +5,6 @@ use crate::reference::{INSTALL, MODULES};
 use crate::{FileError, Interpreter, OwnOp};
 use proofmark_contract::{Definition, ExplicitCase, Op, Signature, Unsupported};
 use proofmark_peers::{Found, Needs, NotLoaded, Peer, Ready, Script, Source};
-use proofmark_schema::device::HOST;
 use proofmark_schema::{ContenderId, ErrorContract, Family, Underflow};
 use serde_json::json;
 use std::path::{Path, PathBuf};
@@ -315,9 +314,7 @@ impl Peer for OwnKernel {
         let find = || {
             self.build()?;
             let python = self.python()?;
-            if self.device() != HOST {
-                proofmark_opencl::found().map_err(|absent| absent.to_string())?;
-            }
+            self.file.has_device()?;
             let library = match (&self.file.code, &python) {
                 (Code::Library(code), _) if !code.library.is_file() => {
                     let (library, file) = (code.library.display(), self.file.path.display());

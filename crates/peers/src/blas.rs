@@ -170,6 +170,7 @@ impl Peer for Blas {
             let (set_threads, empty) = (Some(set_threads), Some(empty));
             return Ok(Ready {
                 device_times: None,
+                place: None,
                 receipt,
                 set_threads,
                 run,
@@ -185,6 +186,7 @@ impl Peer for Blas {
         };
         Ok(Ready {
             device_times: None,
+            place: None,
             receipt,
             set_threads: Some(introduced.set_threads),
             run,

@@ -106,6 +106,7 @@ impl Peer for Fftw {
         };
         Ok(Ready {
             device_times: None,
+            place: None,
             receipt,
             set_threads: Some(set_threads),
             run,

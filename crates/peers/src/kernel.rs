@@ -66,6 +66,14 @@ impl Kernel for PeerKernel {
         self.ready.device_times.as_ref().map_or_else(DeviceTimes::default, |times| times())
     }
 
+    fn places(&self) -> bool {
+        self.ready.place.is_some()
+    }
+
+    fn place(&self, call: &mut Call<'_>) -> Result<(), KernelError> {
+        self.ready.place.as_ref().map_or(Ok(()), |place| place(call))
+    }
+
     fn run(&self, call: &mut Call<'_>) -> Result<(), KernelError> {
         (self.ready.run)(call)
     }

@@ -205,6 +205,9 @@ pub struct Ready {
     pub set_threads: Option<Box<dyn Fn(usize)>>,
     /// One call.
     pub run: Called,
+    /// What brings operands to a device before each call, outside the clock; none where calls find
+    /// them. Its results come home by `settle`.
+    pub place: Option<Called>,
     /// What follows calls after the clock has stopped: brings the last one's result into the
     /// outputs, where a library returns it in memory of its own, and sends threads to sleep.
     pub settle: Option<Called>,

@@ -213,6 +213,7 @@ pub(crate) fn load(found: &Found, case: &ExplicitCase, threads: usize) -> Result
     }
     Ok(Ready {
         device_times: None,
+        place: None,
         receipt,
         set_threads,
         run: called(run),

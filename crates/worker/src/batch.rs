@@ -102,7 +102,7 @@ fn timed(
     let seed = page.perturbation_seed.load(Relaxed);
     let with_weights = options & option::KEEP_WEIGHTS == 0;
     let perturbation = Perturbation::of(&contender.signature, with_weights);
-    let settles = contender.kernel.settles();
+    let (settles, places) = (contender.kernel.settles(), contender.kernel.places());
     let mut table = Vec::new();
     if is_perturbed || is_fresh {
         table = touches(&perturbation, operands, seed, all, settles);
@@ -132,6 +132,8 @@ fn timed(
         (Some(refresh), _) => {
             apart(&around, contender, operands, untimed, Some(refresh), &[])?.leaks
         }
+        // Operands are brought to a device between calls.
+        (None, _) if places => apart(&around, contender, operands, untimed, None, &[])?.leaks,
         (None, Cache::Rotate) => walking(&around, contender, operands, untimed)?.leaks,
         (None, _) => in_a_row(&around, contender, operands, untimed)?.leaks,
     };
@@ -148,6 +150,7 @@ fn timed(
     let before = disturbance();
     let spent = match (&mut refresh, operands.cache) {
         (Some(refresh), _) => apart(&around, contender, operands, timed, Some(refresh), &flushed)?,
+        (None, _) if places => apart(&around, contender, operands, timed, None, &flushed)?,
         (None, Cache::Hot) => in_a_row(&around, contender, operands, timed)?,
         (None, Cache::Rotate) => walking(&around, contender, operands, timed)?,
         (None, Cache::Cold | Cache::WeightsCold) => {
@@ -259,7 +262,8 @@ fn walking(
     })
 }
 
-/// Calls timed one by one, each on changed inputs and after a flush, neither of which is timed.
+/// Calls timed one by one, each on changed inputs, after a flush and on operands that were brought
+/// to its device, none of which is timed.
 fn apart(
     around: &Around<'_>,
     contender: &mut Contender,
@@ -289,6 +293,7 @@ fn apart(
             cache::flush(flushed);
         }
         let mut call = call_on(contender, &mut sets[set]);
+        kernel.place(&mut call)?;
         let one = Calls { numbers: number..number + 1, checks_each: calls.checks_each };
         let alone = Around { touches: &[], ..*around };
         let spent = clocked(|| repeat(&alone, kernel, &mut call, one))?;

@@ -66,7 +66,7 @@ impl Contender {
                 let case = ExplicitCase::of(entry.op, &case);
                 peer(&shelf, id, (&case, &signature), threads)?
             }
-            Family::Planted => planted(entry, id, &case).map_err(NotLoaded::Unsupported)?,
+            Family::Planted => planted(entry, &shelf, id, (&case, &signature), threads)?,
             _ => native(known.plant, entry, id, (&case, &signature))
                 .map_err(NotLoaded::Unsupported)?,
         };
@@ -151,20 +151,32 @@ fn native(
 }
 
 /// A specimen of the corpus around the kernel that it wraps.
-fn planted(entry: &'static Entry, id: &ContenderId, case: &Case) -> Result<Loaded, String> {
-    let wrapped = corpus::wrapped(entry, &id.name)?;
-    let isa = choose_path(wrapped, case, id.isa)?;
-    let kernel = corpus::load(entry, &id.name, wrapped, case, isa)?;
-    let what = format!("{} around {}", id.name, wrapped.name());
-    let receipt = Receipt {
-        version: env!("CARGO_PKG_VERSION").to_owned(),
-        build: format!("planted: {what}"),
-        isa: isa.to_string(),
-        device: "cpu".to_owned(),
-        planted: Some(what),
-        ..Receipt::default()
+fn planted(
+    entry: &'static Entry,
+    shelf: &PeerShelf,
+    id: &ContenderId,
+    (case, signature): (&Case, &Signature),
+    threads: usize,
+) -> Result<Loaded, NotLoaded> {
+    let is_on_device = corpus::specimen(&id.name).is_some_and(|one| one.is_on_device);
+    let (wrapped, isa, receipt) = match (is_on_device, proofmark_opencl::usual(&case.op)) {
+        (true, Some(usual)) => {
+            let explicit = ExplicitCase::of(entry.op, case);
+            peer(shelf, &usual, (&explicit, signature), threads)?
+        }
+        _ => {
+            let wrapped = corpus::wrapped(entry, &id.name).map_err(NotLoaded::Unsupported)?;
+            let isa = choose_path(wrapped, case, id.isa).map_err(NotLoaded::Unsupported)?;
+            let (version, isa_name) = (env!("CARGO_PKG_VERSION").to_owned(), isa.to_string());
+            let device = "cpu".to_owned();
+            (wrapped, isa, Receipt { version, isa: isa_name, device, ..Receipt::default() })
+        }
     };
-    Ok((kernel, isa, receipt))
+    let kernel = corpus::load(entry, &id.name, wrapped, case, isa);
+    let what = format!("{} around {}", id.name, wrapped.name());
+    let build = format!("planted: {what}");
+    let receipt = Receipt { build, planted: Some(what), ..receipt };
+    Ok((kernel.map_err(NotLoaded::Unsupported)?, isa, receipt))
 }
 
 fn peer(

@@ -59,6 +59,14 @@ impl Kernel for SettledCalls {
         self.0.set_threads(threads);
     }
 
+    fn places(&self) -> bool {
+        self.0.places()
+    }
+
+    fn place(&self, call: &mut Call<'_>) -> Result<(), KernelError> {
+        self.0.place(call)
+    }
+
     fn run(&self, call: &mut Call<'_>) -> Result<(), KernelError> {
         self.0.run(call)?;
         self.0.settle(call)

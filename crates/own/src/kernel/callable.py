@@ -29,7 +29,16 @@ def module():
     return made
 
 
+# What a file does to PyTorch does not reach the door to its device. A file may bring a device along.
+try:
+    door = Door(device) if device else None
+except LookupError:
+    if device.split(":")[0] in ("cuda", "xpu"):
+        raise
+    door = None
 user = module()
+if device and door is None:
+    door = Door(device)
 run = getattr(user, function, None)
 if run is None:
     raise AttributeError(f"{file} has no function `{function}`: define it, or name another in its header")
@@ -47,6 +56,7 @@ def introduce(case):
         kept["setup"] = checked(setup, "setup", weights + numbers)
         if "packed" not in parameters:
             raise TypeError(f"`setup` packs weights, and `{function}` has no parameter `packed`")
+    kept["written"] = written
     kept["returned"] = [name for name in written if name not in parameters]
     fixed = [name for name in written if name in parameters]
     if takes == "jax" and fixed:
@@ -56,10 +66,21 @@ def introduce(case):
         "version": "unknown",
         "build": "; ".join([f"CPython {platform.python_version()}", *packages()]),
         "isa": "not reported",
-        "memory": "new memory for each result" if kept["returned"] else "",
+        "memory": memory_of_results(),
         "parallel": "threads" in parameters or takes in ("torch", "jax") or "numba" in sys.modules,
         "packs": setup is not None,
+        "on": door.describe() if door else None,
     }
+
+
+def memory_of_results():
+    if door:
+        return "on the device"
+    return "new memory for each result" if kept["returned"] else ""
+
+
+def device_times():
+    return door.times()
 
 
 def packages():
@@ -110,7 +131,30 @@ def values_of(case, names):
     return {name: made[name] for name in names}
 
 
+def bind_placed(case):
+    """The same call on the device."""
+    operands = [(operand, False) for operand in case.inputs] + [(operand, True) for operand in case.outputs]
+    there = [Placed(door, operand.name, tensor(operand, written)) for operand, written in operands]
+    numbers = {**case.axes, **case.attrs, "threads": kept["threads"], "packed": kept["packed"]}
+
+    def call_with(tensors):
+        made = {**numbers, **tensors}
+        return functools.partial(run, **{name: made[name] for name in kept["run"]})
+
+    outputs = [operand for operand in case.outputs if operand.name in kept["returned"]]
+
+    def settle_returned(result):
+        given = result if isinstance(result, (tuple, list)) else [result]
+        for operand, one in zip(outputs, given, strict=bool(outputs)):
+            settle_tensor(operand, one)
+
+    in_place = [name for name in kept["written"] if name not in kept["returned"]]
+    return placed(door, there, in_place, call_with, settle_returned)
+
+
 def bind(case):
+    if door:
+        return bind_placed(case)
     call = functools.partial(run, **values_of(case, kept["run"]))
     if takes == "jax":
         call = waiting(call)
@@ -207,7 +251,8 @@ def settle_tensor(operand, result):
 
     home = tensor(operand, True)
     # A tensor of another class or device may compute its elements when they are read.
-    if type(result) is not torch.Tensor or result.device.type != "cpu":
+    where = torch.device(door.memory if door else "cpu").type
+    if type(result) is not torch.Tensor or result.device.type != where:
         refuse(operand, type(result).__name__)
     if result.shape != home.shape or result.dtype != home.dtype:
         refuse(operand, f"{result.dtype} of {'×'.join(map(str, result.shape))}")

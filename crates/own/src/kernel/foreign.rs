@@ -62,6 +62,7 @@ pub(super) fn load(
     });
     Ok(Ready {
         device_times: None,
+        place: None,
         receipt,
         set_threads: (code.threads != Threads::One).then(|| -> Box<dyn Fn(usize)> {
             Box::new(move |threads| told.set_threads(&kept.scene(), threads))

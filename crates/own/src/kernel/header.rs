@@ -31,6 +31,8 @@ pub struct PythonCode {
     pub has_jit: bool,
     /// It starts a compiler.
     pub has_compiler: bool,
+    /// The device of PyTorch that its operands lie on, if that is not the host.
+    pub device: Option<&'static str>,
     /// It is written for another device, and interpreted here.
     pub is_interpreted: bool,
     /// The names of its parameters; none if the file does not show them, or it takes any.
@@ -102,6 +104,7 @@ struct WireKernel {
     rows: WireRows,
     jit: Option<bool>,
     compiler: bool,
+    device: Option<Spanned<String>>,
     version: Option<String>,
     summary: Option<String>,
     dtypes: Option<Vec<Spanned<String>>>,
@@ -128,6 +131,8 @@ pub(super) fn parse(text: &str, path: &Path) -> Result<Described<PythonCode>, Fi
     let function = wire.function.unwrap_or_else(|| "run".to_owned());
     let parameters = parameters(text, &function);
     let file = path.file_name().unwrap_or_default().to_string_lossy();
+    let takes = wire.takes.unwrap_or_else(|| first.map_or(Tensors::Buffer, |it| it.1));
+    let device = device(wire.device, takes, &page)?;
     Ok(Described {
         summary: wire.summary.unwrap_or_else(|| format!("`{function}` of {file}")),
         version: wire.version,
@@ -136,14 +141,33 @@ pub(super) fn parse(text: &str, path: &Path) -> Result<Described<PythonCode>, Fi
         code: PythonCode {
             file: path.to_owned(),
             function,
-            takes: wire.takes.unwrap_or_else(|| first.map_or(Tensors::Buffer, |it| it.1)),
+            takes,
             has_strides: matches!(wire.rows, WireRows::Strided),
             has_jit: wire.jit.unwrap_or_else(|| COMPILERS_IN_MEMORY.iter().any(is_imported)),
             has_compiler: wire.compiler,
-            is_interpreted: imported.contains(&TRITON),
+            is_interpreted: imported.contains(&TRITON) && device.is_none(),
+            device,
             parameters,
         },
     })
+}
+
+/// The device that a header names. It stays as long as the program, as kernels do.
+fn device(
+    named: Option<Spanned<String>>,
+    takes: Tensors,
+    page: &Page<'_>,
+) -> Result<Option<&'static str>, FileError> {
+    let Some(named) = named else { return Ok(None) };
+    let (kind, number) = named.get_ref().split_once(':').unwrap_or((named.get_ref(), "0"));
+    let is_word = !kind.is_empty() && kind.bytes().all(|letter| letter.is_ascii_lowercase());
+    let is_name = is_word && kind != "cpu" && number.parse::<u16>().is_ok();
+    let reason = match (is_name, takes) {
+        (true, Tensors::Torch) => return Ok(Some(format!("{kind}:{number}").leak())),
+        (true, _) => "only a kernel that takes tensors of PyTorch has a device",
+        (false, _) => "write a device of PyTorch beside the host, as `cuda`, `cuda:1` or `xpu`",
+    };
+    Err(page.bad(named.span(), reason))
 }
 
 /// The text of the header, with an empty line for every line of the file that is not in it, so
@@ -206,4 +230,35 @@ fn named(mut texts: Vec<String>, last: String) -> Option<Vec<String>> {
 fn imported(line: &str) -> Option<&str> {
     let rest = ["import ", "from "].iter().find_map(|word| line.trim_start().strip_prefix(word))?;
     rest.trim_start().split(|letter: char| !letter.is_alphanumeric() && letter != '_').next()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(header: &str, body: &str) -> Result<PythonCode, String> {
+        let text = format!("# /// script\n# [tool.proofmark]\n{header}\n# ///\n{body}\n");
+        let read = parse(&text, Path::new("kernel.py"));
+        read.map(|read| read.code).map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn a_device_is_one_of_pytorch_and_ends_interpretation() {
+        let triton = "import triton\ndef run(x, y): ...";
+        assert!(read("", triton).unwrap().is_interpreted);
+        let there = read("# device = \"cuda\"", triton).unwrap();
+        assert_eq!((there.device, there.is_interpreted), (Some("cuda:0"), false));
+        let second = read("# device = \"xpu:1\"", "import torch").unwrap();
+        assert_eq!(second.device, Some("xpu:1"));
+        for (device, body) in [
+            ("cpu", "import torch"),
+            ("", "import torch"),
+            ("Cuda", "import torch"),
+            ("cuda:x", "import torch"),
+            ("cuda", "import numpy"),
+        ] {
+            let slip = read(&format!("# device = \"{device}\""), body);
+            assert!(slip.unwrap_err().contains("device"), "{device} {body}");
+        }
+    }
 }

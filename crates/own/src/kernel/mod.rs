@@ -227,7 +227,23 @@ impl KernelFile {
     pub fn device(&self) -> &'static str {
         match &self.code {
             Code::Library(code) if code.opencl.is_some() => proofmark_opencl::name_of_first(),
-            _ => HOST,
+            Code::Library(_) => HOST,
+            Code::Python(code) => code.device.unwrap_or(HOST),
+        }
+    }
+
+    /// Whether this machine has what drives its device. Only files are looked at, so that any
+    /// process may ask; a worker finds out the rest.
+    ///
+    /// # Errors
+    /// What is missing, and how to get it.
+    pub fn has_device(&self) -> Result<(), String> {
+        match &self.code {
+            Code::Library(code) if code.opencl.is_some() => {
+                proofmark_opencl::found().map(drop).map_err(|absent| absent.to_string())
+            }
+            Code::Python(PythonCode { device: Some(device), .. }) => python::has_device(device),
+            _ => Ok(()),
         }
     }
 
@@ -244,6 +260,7 @@ impl KernelFile {
             Code::Python(code) => {
                 reads.push(folder.to_owned());
                 reads.extend(python.map(|found| found.library.clone()));
+                reads.extend(code.device.iter().flat_map(|device| python::device_files(device)));
                 if let Some(home) = python.and_then(|found| found.python.as_ref()) {
                     // A compiler is given the interpreter's headers, and starts it again.
                     let part = if code.has_compiler { "" } else { "lib" };

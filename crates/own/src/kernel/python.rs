@@ -5,6 +5,7 @@ use proofmark_contract::{ExplicitCase, Operand, Signature, Unsupported};
 use proofmark_peers::{Found, NotLoaded, Ready, Script};
 use proofmark_schema::DType;
 use serde_json::json;
+use std::path::PathBuf;
 
 use crate::reference::MODULES;
 
@@ -14,6 +15,32 @@ const ENVIRONMENT: &[(&str, &str)] = &[("OPENBLAS_NUM_THREADS", "1"), ("JAX_PLAT
 
 /// Triton reads it when it is imported: kernels run in its interpreter, on the processor.
 const INTERPRETED: &[(&str, &str)] = &[("TRITON_INTERPRET", "1")];
+
+/// Kinds of devices of PyTorch, and the files by which the system offers them. PyTorch calls those
+/// of ROCm `cuda` too.
+const DEVICES: &[(&str, &[&str])] = &[
+    ("cuda", &["/dev/nvidiactl", "/dev/nvidia0", "/dev/nvidia-uvm", "/dev/kfd", "/dev/dxg"]),
+    ("xpu", &["/dev/dri", "/dev/dxg"]),
+];
+
+/// The files of a device that are on this machine; none of a kind that is not known here.
+pub(super) fn device_files(device: &str) -> Vec<PathBuf> {
+    let of_kind = DEVICES.iter().filter(|(kind, _)| device.split(':').next() == Some(kind));
+    let files = of_kind.flat_map(|(_, files)| files.iter().map(PathBuf::from));
+    files.filter(|file| file.exists()).collect()
+}
+
+/// Whether this machine offers a device. A kind that is not known here may come with PyTorch.
+pub(super) fn has_device(device: &str) -> Result<(), String> {
+    let is_known = DEVICES.iter().any(|(kind, _)| device.split(':').next() == Some(kind));
+    match is_known && device_files(device).is_empty() {
+        true => Err(format!(
+            "this machine has no `{device}`: it needs the device, its driver and a PyTorch that is \
+             built for it"
+        )),
+        false => Ok(()),
+    }
+}
 
 /// Whether its operands have these element types.
 pub(super) fn supports(code: &PythonCode, signature: &Signature) -> Result<(), Unsupported> {
@@ -60,12 +87,17 @@ pub(super) fn load(
     }
     let script = Script {
         name: "callable.py".to_owned(),
-        text: concat!(include_str!("../reference/finder.py"), include_str!("callable.py")),
+        text: concat!(
+            include_str!("../reference/finder.py"),
+            include_str!("placed.py"),
+            include_str!("callable.py")
+        ),
         told: serde_json::Value::Null,
         given: json!({
             "file": code.file,
             "function": code.function,
             "takes": code.takes.name(),
+            "device": code.device,
             "modules": modules(),
         }),
     };

@@ -80,6 +80,7 @@ impl Peer for Ggml {
         let graphs = RefCell::new(Graphs { case: case.clone(), made: Vec::new(), last: 0 });
         Ok(Ready {
             device_times: None,
+            place: None,
             memory: CallMemory::default(),
             receipt,
             set_threads: Some(Box::new(move |threads| {

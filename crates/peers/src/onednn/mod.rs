@@ -142,6 +142,7 @@ impl Peer for OneDnn {
         let empty = nothing(library)?;
         Ok(Ready {
             device_times: None,
+            place: None,
             memory: CallMemory::default(),
             receipt: Receipt {
                 version: library.version.clone(),

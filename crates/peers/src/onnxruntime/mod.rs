@@ -75,6 +75,7 @@ impl Peer for OnnxRuntime {
         let nothing = RefCell::new(runtime.session(&nothing()?, 1)?);
         Ok(Ready {
             device_times: None,
+            place: None,
             memory: CallMemory::default(),
             receipt: Receipt {
                 version: runtime.version.clone(),

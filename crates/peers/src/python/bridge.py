@@ -47,11 +47,18 @@ def prepare(text):
 
 
 def bind(text):
-    """A call on these operands without arguments, and what brings its result to the output."""
+    """A call on these operands without arguments, what brings its result to the output, and what
+    brings operands to a device before it."""
     case = with_operands(text)
     if any(0 in output.shape for output in case.outputs):
-        return empty, None
-    return framework["bind"](case)
+        return empty, None, None
+    call, settle, *place = framework["bind"](case)
+    return call, settle, place[0] if place else None
+
+
+def device_times(_):
+    """What the clock of the device said since this was last asked."""
+    return json.dumps(framework["device_times"]())
 
 
 def has(case, name, value):

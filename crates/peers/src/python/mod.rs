@@ -7,22 +7,21 @@ mod composed;
 mod frameworks;
 pub(crate) mod home;
 mod interpreter;
+mod words;
 
 pub(crate) use frameworks::{JAX, NUMPY, PYTORCH, PYTORCH_COMPILE};
 
 use crate::peer::{FLUSHED, PLAIN};
-use crate::{CallMemory, Found, Needs, Packing, Peer, Ready, Source};
+use crate::{CallMemory, Called, Found, Needs, Packing, Peer, Ready, Source};
 use composed::no;
 use frameworks::TEXTBOOK;
 use interpreter::{Interpreter, Object};
-use proofmark_contract::{Call, ExplicitCase, KernelError, Operand, Role, Signature, Unsupported};
-use proofmark_schema::{AttrValue, DType, ErrorContract, Receipt};
-use proofmark_tensor::Tensor;
-use serde::Deserialize;
+use proofmark_contract::{Call, DeviceTimes, ExplicitCase, KernelError, Signature, Unsupported};
+use proofmark_schema::{DType, ErrorContract, Receipt};
 use serde_json::{Value, json};
 use std::cell::{Cell, OnceCell, RefCell};
-use std::collections::BTreeMap;
 use std::rc::Rc;
+use words::{Introduced, SaidTimes, declared, operand, words};
 
 /// What differs between the frameworks.
 pub(crate) struct Framework {
@@ -171,19 +170,29 @@ impl Script {
             bound: RefCell::default(),
             last: Cell::new(0),
         });
-        let [settler, counter, packer] = [(); 3].map(|()| Rc::clone(&binder));
+        let [settler, counter, packer, placer, clock] = [(); 5].map(|()| Rc::clone(&binder));
         let packing = said.packs.then(|| Packing {
             bytes: PACKED_IN_PYTHON,
             pack: Box::new(move |call, _| packer.prepare(call).map_err(KernelError::Refused)),
         });
         let empty = bridge.get(c"empty")?;
         Ok(Ready {
-            device_times: None,
+            device_times: said.on.is_some().then(|| {
+                let times = move || clock.device_times();
+                Box::new(times) as Box<dyn Fn() -> DeviceTimes>
+            }),
+            place: said.on.is_some().then(|| {
+                let place = move |call: &mut Call<'_>| {
+                    placer.with(call, |bound| bound.place.as_ref().map_or(Ok(()), Object::call))
+                };
+                Box::new(place) as Called
+            }),
             receipt: Receipt {
                 version: said.version,
                 build: said.build,
                 isa: said.isa,
-                device: "cpu".to_owned(),
+                device: said.on.as_ref().map_or_else(|| "cpu".to_owned(), |on| on.name.clone()),
+                on: said.on.map(Box::new),
                 memory: said.memory,
                 ..Receipt::default()
             },
@@ -242,68 +251,13 @@ thread_local! {
 /// there is something to pack.
 const PACKED_IN_PYTHON: usize = 1;
 
-/// What a script says of its framework.
-#[derive(Deserialize)]
-struct Introduced {
-    version: String,
-    build: String,
-    isa: String,
-    memory: String,
-    /// Whether it uses more than one thread for the op.
-    parallel: bool,
-    /// Whether it packs weights before calls.
-    #[serde(default)]
-    packs: bool,
-}
-
-/// A case in the words of the scripts.
-fn words(case: &ExplicitCase) -> Value {
-    let axes: BTreeMap<&str, u64> = case.axes.iter().map(|(name, size)| (&**name, *size)).collect();
-    let value = |value: &AttrValue| match value {
-        AttrValue::Flag(flag) => json!(flag),
-        AttrValue::Int(number) => json!(number),
-        AttrValue::Real(number) => json!(number),
-        AttrValue::Word(word) => json!(word),
-    };
-    let attrs: BTreeMap<&str, Value> =
-        case.attrs.iter().map(|(name, given)| (&**name, value(given))).collect();
-    json!({
-        "op": case.op,
-        "dtype": case.dtype.to_string(),
-        "axes": axes,
-        "attrs": attrs,
-    })
-}
-
-/// An operand as the op declares it.
-fn declared(operand: &Operand) -> Value {
-    json!({
-        "name": operand.name,
-        "dtype": operand.dtype.to_string(),
-        "shape": operand.shape,
-        "is_weight": operand.role == Role::Weight,
-        "is_written": operand.role.is_written(),
-    })
-}
-
-/// An operand of a call.
-fn operand((tensor, operand): (&Tensor, &Operand)) -> Value {
-    json!({
-        "name": operand.name,
-        "address": tensor.base() as usize,
-        "dtype": tensor.dtype.to_string(),
-        "item_bytes": tensor.dtype.size(),
-        "shape": tensor.layout.shape,
-        "row_stride": tensor.layout.row_stride,
-    })
-}
-
 /// A call of Python on operands that it knows.
 struct Bound {
     /// Where the operands lie, and how far apart their rows.
     operands: Vec<(usize, usize)>,
     call: Object,
     settle: Option<Object>,
+    place: Option<Object>,
 }
 
 /// Sets of operands are kept up to this many: more than a race rotates through.
@@ -350,6 +304,7 @@ impl Binder {
             operands: places(call).collect(),
             call: made.item(0)?,
             settle: made.item(1)?.callable(),
+            place: made.item(2)?.callable(),
         });
         Ok(bound.len() - 1)
     }
@@ -366,6 +321,16 @@ impl Binder {
     fn prepare(&self, call: &Call<'_>) -> Result<(), String> {
         self.bound.borrow_mut().clear();
         self.bridge.ask(c"prepare", &self.words(call)).map(drop)
+    }
+
+    /// What the clock of the device said; nothing where it cannot be asked, because no decision
+    /// rests on it.
+    fn device_times(&self) -> DeviceTimes {
+        let said = self.bridge.ask(c"device_times", "").ok().and_then(|said| said.to_text());
+        let said = said.and_then(|text| serde_json::from_str::<SaidTimes>(&text).ok());
+        said.map_or_else(DeviceTimes::default, |SaidTimes { calls, kernel_ns, copy_ns }| {
+            DeviceTimes { calls, kernel_ns, copy_ns }
+        })
     }
 
     /// # Panics
@@ -387,7 +352,7 @@ fn places(call: &Call<'_>) -> impl Iterator<Item = (usize, usize)> {
 mod tests {
     use super::*;
     use crate::trial::explicit;
-    use proofmark_schema::{Case, Underflow};
+    use proofmark_schema::{AttrValue, Case, Underflow};
 
     #[test]
     fn what_a_framework_has_no_equal_of_is_refused_before_it_is_loaded() {
