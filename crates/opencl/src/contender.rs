@@ -6,7 +6,7 @@ use crate::mutants::{MUTANTS, Mutant};
 use crate::plans::{self, MakePlan, Plan};
 use proofmark_contract::{ExplicitCase, Signature, Unsupported};
 use proofmark_peers::{Found, Needs, Peer, Ready, Source};
-use proofmark_schema::{DType, ErrorContract, Family, Reproducibility};
+use proofmark_schema::{ContenderId, DType, ErrorContract, Family, Reproducibility};
 use std::sync::OnceLock;
 
 /// A kernel with the work-group sizes that it declares.
@@ -86,8 +86,12 @@ struct Contender {
 
 /// Every kernel of OpenCL at every work-group size.
 pub fn kernels() -> Vec<&'static dyn Peer> {
+    all().iter().map(|contender| contender as &dyn Peer).collect()
+}
+
+fn all() -> &'static [Contender] {
     static ALL: OnceLock<Vec<Contender>> = OnceLock::new();
-    let all = ALL.get_or_init(|| {
+    ALL.get_or_init(|| {
         let of = |idea: &'static Idea| {
             idea.groups.iter().map(move |&group| Contender {
                 idea,
@@ -98,8 +102,28 @@ pub fn kernels() -> Vec<&'static dyn Peer> {
             })
         };
         IDEAS.iter().flat_map(of).collect()
-    });
-    all.iter().map(|contender| contender as &dyn Peer).collect()
+    })
+}
+
+/// The id of a kernel of an op that stands for its device: the last idea, at a middle work-group
+/// size.
+pub fn usual(op: &str) -> Option<ContenderId> {
+    let idea = IDEAS.iter().rev().find(|idea| idea.op == [op])?;
+    let group = idea.groups[idea.groups.len() / 2];
+    let name = format!("{}.{}", idea.name, shape(group));
+    Some(ContenderId { family: Family::OpenCl, name, isa: None })
+}
+
+/// How a kernel is launched on a case.
+///
+/// # Errors
+/// If there is no such kernel, or it does not do the case.
+pub fn launch_of(id: &ContenderId, case: &ExplicitCase) -> Result<Launch, String> {
+    let is_it = |it: &&Contender| it.name == id.name && it.idea.op == [case.op.as_str()];
+    let contender = all().iter().find(is_it);
+    let contender = contender.ok_or_else(|| format!("there is no `{id}` for `{}`", case.op))?;
+    contender.supports(case)?;
+    Ok(contender.launch(case)?)
 }
 
 /// Every wrong kernel, at the least work-group size of the right one.

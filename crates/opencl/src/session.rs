@@ -50,6 +50,11 @@ impl Session {
         Ok(Session { device, context, queue, units, id })
     }
 
+    /// The device, or the part of it that is used.
+    pub(crate) fn id(&self) -> cl_device_id {
+        self.id
+    }
+
     /// Builds a program and gives its kernel of that name, if a work-group of so many work-items
     /// with so many bytes of local memory beside its own can run. Some drivers end the process if
     /// it cannot.

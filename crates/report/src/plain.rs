@@ -103,9 +103,34 @@ pub(crate) fn counted(count: usize, noun: &str) -> String {
     if count == 1 { format!("1 {noun}") } else { format!("{count} {noun}s") }
 }
 
+/// Seconds that work takes or will take, for people to plan by.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Span(pub f64);
+
+impl std::fmt::Display for Span {
+    /// No more digits than an estimate earns: `0.6 s`, `12 s`, `4 min`, `2 h 10 min`.
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self.0 {
+            ..9.95 => write!(f, "{:.1} s", self.0),
+            ..99.5 => write!(f, "{:.0} s", self.0),
+            ..5970.0 => write!(f, "{:.0} min", self.0 / 60.0),
+            seconds => {
+                let tens_of_minutes = (seconds / 600.0).round() as u64;
+                write!(f, "{} h {} min", tens_of_minutes / 6, tens_of_minutes % 6 * 10)
+            }
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn spans_of_work_print_what_a_person_plans_by() {
+        let said = [0.6, 12.3, 99.4, 240.0, 5400.0, 7790.0, 20_172.0].map(|s| Span(s).to_string());
+        assert_eq!(said, ["0.6 s", "12 s", "99 s", "4 min", "90 min", "2 h 10 min", "5 h 40 min"]);
+    }
 
     #[test]
     fn control_and_hidden_characters_are_dropped() {

@@ -69,9 +69,9 @@ impl ContenderId {
         ContenderId { family: Family::Peer, name: name.to_owned(), isa: None }
     }
 
-    /// The id of a specimen of the corpus on one path.
-    pub fn planted(name: &str, isa: Isa) -> ContenderId {
-        ContenderId { family: Family::Planted, name: name.to_owned(), isa: Some(isa) }
+    /// The id of a specimen of the corpus; one of the host is on a path.
+    pub fn planted(name: &str, isa: Option<Isa>) -> ContenderId {
+        ContenderId { family: Family::Planted, name: name.to_owned(), isa }
     }
 
     /// The id of a mutant.

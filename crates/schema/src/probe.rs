@@ -228,6 +228,36 @@ pub struct ForkJoin {
     pub ns: f64,
 }
 
+/// The rate at which a device reads a working set.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct DeviceRate {
+    /// Bytes of the working set.
+    pub bytes: u64,
+    /// 10⁹ bytes a second.
+    pub gbps: f64,
+}
+
+/// What a device can do at best, on so many of its compute units.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct DeviceProbe {
+    /// Its name in patterns.
+    pub device: String,
+    /// What its maker calls it.
+    pub model: String,
+    /// The software that drives it.
+    pub driver: String,
+    /// Compute units that ran.
+    pub units: u64,
+    /// f32 arithmetic in 10⁹ operations a second; a multiply-add is two.
+    pub gflops: f64,
+    /// Reads of working sets that its caches hold, least first, and of one that they do not.
+    pub reads: Vec<DeviceRate>,
+    /// What the host waits for a kernel that does nothing.
+    pub launch_ns: f64,
+    /// How many times longer a read takes after a sweep over more than the caches hold.
+    pub cold_times: f64,
+}
+
 /// What a machine can do at best.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Probe {
@@ -251,6 +281,9 @@ pub struct Probe {
     pub fork_join: Vec<ForkJoin>,
     /// Units that the processor or the system does not have.
     pub absent: Vec<Unit>,
+    /// Its devices beside the host; empty in probes that were made before this field existed.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub devices: Vec<DeviceProbe>,
 }
 
 #[cfg(test)]

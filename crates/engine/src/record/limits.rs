@@ -14,7 +14,12 @@ const WHOLE: Effort = Effort::Seconds(48.0);
 /// The same for a first look.
 const QUICK: Effort = Effort::Seconds(3.5);
 
-/// Probes this machine and keeps what was found.
+/// Seconds of a device's probe.
+const WHOLE_DEVICE: f64 = 12.0;
+const QUICK_DEVICE: f64 = 1.5;
+
+/// Probes this machine with its devices, and keeps what was found. Drivers are opened in this
+/// process, so that a program that goes on to start workers must not ask.
 ///
 /// # Errors
 /// If the store fails.
@@ -25,7 +30,13 @@ pub fn probe_machine(
 ) -> Result<Probe, EngineError> {
     let effort = if is_quick { QUICK } else { WHOLE };
     let ask = Ask::everything(facts.cpus.len());
-    let probe = proofmark_machine::probe(&ask, effort, &facts.fingerprint);
+    let mut probe = proofmark_machine::probe(&ask, effort, &facts.fingerprint);
+    // Without a driver there is nothing to probe, and nothing is lost.
+    if proofmark_opencl::found().is_ok() {
+        proofmark_opencl::set_environment();
+        let seconds = if is_quick { QUICK_DEVICE } else { WHOLE_DEVICE };
+        probe.devices = proofmark_opencl::probe(seconds).map_err(EngineError::DeviceProbe)?;
+    }
     store.keep_probe(&probe)?;
     Ok(probe)
 }

@@ -38,7 +38,10 @@ pub(super) fn performance(
         peak_bytes: race.peak_bytes[arm],
         allocations_per_call,
         allocated_bytes_per_call: Some(bytes_per_call),
-        limits: Some(ceilings.limits(&demand)),
+        limits: match &proven.receipt().on {
+            Some(device) => ceilings.of_device(device, &demand),
+            None => Some(ceilings.limits(&demand)),
+        },
         comparison: if arm == 0 { None } else { compare(race, 0, arm as u32, CONFIDENCE) },
         best_peer: best_peer(race)
             .filter(|&best| best != arm as u32)

@@ -1,9 +1,9 @@
 //! The least time of a call that the machine's limits allow, and what holds it.
 
 use super::{Ask, Caches, Effort, probe};
-use proofmark_schema::probe::{Level, Probe, Traffic, Unit};
+use proofmark_schema::probe::{DeviceProbe, DeviceRate, Level, Probe, Traffic, Unit};
 use proofmark_schema::record::{Bound, Limits};
-use proofmark_schema::{DType, Isa, Work};
+use proofmark_schema::{DType, Device, Isa, Work};
 use std::sync::{Mutex, PoisonError};
 
 /// Overhead of a call on one thread, whatever the kernel: it checks a shape and chooses a path. The
@@ -41,6 +41,19 @@ impl Ceilings {
         Ceilings { probe: Mutex::new(saved.unwrap_or_default()), caches: Caches::here(), cap }
     }
 
+    /// The limits of a call on so many units of a device; none if it was not probed, or is not the
+    /// same any more, or has other arithmetic for the elements than was probed.
+    pub fn of_device(&self, device: &Device, call: &Demand) -> Option<Limits> {
+        let known = self.probe.lock().unwrap_or_else(PoisonError::into_inner);
+        let units = (call.threads as u64).min(device.limits.compute_units.max(1));
+        let is_it = |of: &&DeviceProbe| {
+            (&of.device, &of.model, &of.driver) == (&device.name, &device.model, &device.driver)
+                && of.units == units
+        };
+        let probe = known.devices.iter().find(is_it).filter(|_| call.dtype == DType::F32)?;
+        Some(device_roofline(probe, call))
+    }
+
     /// The limits of a call; what is not known yet is probed shortly.
     pub fn limits(&self, call: &Demand) -> Limits {
         let mut known = self.probe.lock().unwrap_or_else(PoisonError::into_inner);
@@ -54,6 +67,32 @@ impl Ceilings {
         }
         roofline(&known, &self.caches, self.cap, call)
     }
+}
+
+/// The limits of a call on a device, in elements that it has arithmetic for. Traffic goes at the
+/// rate at which the device reads the greatest probed set that is no larger than that of the call:
+/// a larger set is never faster.
+fn device_roofline(known: &DeviceProbe, call: &Demand) -> Limits {
+    let flops_per_second = known.gflops * 1e9;
+    let of_memory = known.reads.iter().map(|of| of.bytes).max();
+    let within = |of: &&DeviceRate| call.working_set.is_none_or(|bytes| of.bytes <= bytes);
+    let from = known.reads.iter().filter(within).map(|of| of.bytes).max().unwrap_or(0);
+    let above = known.reads.iter().filter(|of| of.bytes >= from);
+    let best = above.max_by(|a, b| a.gbps.total_cmp(&b.gbps));
+    let bytes_per_second = best.map_or(f64::INFINITY, |of| of.gbps * 1e9);
+    let arithmetic = call.work.flops as f64 / flops_per_second;
+    let traffic = call.work.bytes() as f64 / bytes_per_second;
+    let bound_ns = arithmetic.max(traffic) * 1e9;
+    let bound = if bound_ns < known.launch_ns {
+        Bound::Overhead
+    } else if arithmetic >= traffic {
+        Bound::Compute
+    } else if best.map(|of| of.bytes) == of_memory {
+        Bound::Dram
+    } else {
+        Bound::L2
+    };
+    Limits { flops_per_second, bytes_per_second, bound_ns, bound: Some(bound), unit: None }
 }
 
 /// What a probe lacks for a call.
@@ -148,6 +187,9 @@ fn traffic_seconds(known: &Probe, level: Level, threads: usize, work: &Work) -> 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use proofmark_schema::device::{
+        DeviceClock, DeviceKind, DeviceLimits, DeviceMemory, DeviceQueue,
+    };
     use proofmark_schema::probe::{BandwidthLimit, ComputeLimit, ForkJoin};
 
     const CACHES: Caches = Caches { bytes: [48 << 10, 2 << 20, 0] };
@@ -228,6 +270,53 @@ mod tests {
         assert_eq!(unit(DType::F32, true, Isa::Avx2), Some(Unit::F32Avx2));
         assert_eq!(unit(DType::Bf16, true, Isa::Avx512), Some(Unit::Bf16Amx));
         assert_eq!(unit(DType::Bf16, false, Isa::Avx512), Some(Unit::F32Avx512));
+    }
+
+    #[test]
+    fn a_device_has_limits_of_its_own_and_none_without_a_probe_of_it() {
+        let rate = |bytes, gbps| DeviceRate { bytes, gbps };
+        let probe = DeviceProbe {
+            device: "opencl:0".to_owned(),
+            model: "x".to_owned(),
+            driver: "y".to_owned(),
+            units: 1,
+            gflops: 100.0,
+            reads: vec![rate(1 << 15, 200.0), rate(1 << 20, 50.0), rate(1 << 26, 10.0)],
+            launch_ns: 1000.0,
+            cold_times: 3.0,
+        };
+        let held = |call: &Demand| {
+            let limits = device_roofline(&probe, call);
+            (limits.bound.unwrap(), limits.bound_ns)
+        };
+        assert_eq!(held(&call(1_000_000, 4000, 4000)), (Bound::Compute, 10_000.0));
+        assert_eq!(held(&call(0, 1_000_000, 1 << 20)), (Bound::L2, 20_000.0));
+        assert_eq!(held(&call(0, 1 << 27, 1 << 27)).0, Bound::Dram);
+        assert_eq!(held(&call(0, 4000, 4000)).0, Bound::Overhead);
+        let cold = Demand { working_set: None, ..call(0, 1_000_000, 0) };
+        assert_eq!(held(&cold), (Bound::Dram, 100_000.0));
+
+        let device = Device {
+            name: "opencl:0".to_owned(),
+            kind: DeviceKind::Cpu,
+            model: "x".to_owned(),
+            driver: "y".to_owned(),
+            memory: DeviceMemory::Shared,
+            queue: DeviceQueue::InOrder,
+            clock: DeviceClock::HostAndEvents,
+            limits: DeviceLimits { compute_units: 2, ..DeviceLimits::default() },
+        };
+        let call = call(1_000_000, 4000, 4000);
+        let ceilings = |devices| Ceilings::new(Some(Probe { devices, ..known() }), Isa::Avx512);
+        let here = ceilings(vec![probe.clone()]);
+        assert_eq!(here.of_device(&device, &call), Some(device_roofline(&probe, &call)));
+        let two = Demand { threads: 2, ..call };
+        let other = Device { driver: "z".to_owned(), ..device.clone() };
+        let halves = Demand { dtype: DType::F16, ..call };
+        assert_eq!(here.of_device(&device, &two), None, "both units were not probed");
+        assert_eq!(here.of_device(&other, &call), None);
+        assert_eq!(here.of_device(&device, &halves), None);
+        assert_eq!(ceilings(Vec::new()).of_device(&device, &call), None);
     }
 
     #[test]

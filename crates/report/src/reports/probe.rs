@@ -2,8 +2,8 @@
 
 use crate::document::{Cell, Column, Document};
 use crate::plain::counted;
-use proofmark_schema::probe::{BandwidthLimit, ComputeLimit, Probe, Traffic};
-use proofmark_schema::quantity::{Age, Bytes, three_digits};
+use proofmark_schema::probe::{BandwidthLimit, ComputeLimit, DeviceProbe, Probe, Traffic};
+use proofmark_schema::quantity::{Age, Bytes, Nanos, three_digits};
 use serde_json::json;
 
 const COMPUTE: [Column; 4] = [
@@ -29,6 +29,16 @@ const BANDWIDTH: [Column; 10] = [
 const LATENCY: [Column; 3] =
     [Column::right("working set", 0), Column::right("ns", 0), Column::right("median", 1)];
 
+const DEVICES: [Column; 7] = [
+    Column::left("device", 0),
+    Column::right("units", 0),
+    Column::right("GFLOP/s", 0),
+    Column::right("cached GB/s", 0),
+    Column::right("memory GB/s", 0),
+    Column::right("launch", 0),
+    Column::right("cold", 1),
+];
+
 /// The document of a probe, seen at the time `now` (seconds since 1970).
 pub fn probe(probe: &Probe, now: u64) -> Document {
     let mut document = Document::new(format!("Limits of {}", probe.machine), json!(probe), "");
@@ -48,6 +58,14 @@ pub(super) fn push_probe(document: &mut Document, probe: &Probe, now: u64) {
     let joins = probe.fork_join.iter().map(|of| {
         format!("; a region of {} costs {} ns", counted(of.threads, "thread"), three_digits(of.ns))
     });
+    if !probe.devices.is_empty() {
+        document.table("Devices", &DEVICES, probe.devices.iter().map(device_row).collect());
+        document.note(
+            "a device's rates are those of its own clock; launch is what the host waits for a \
+             kernel that does nothing, cold how many times longer a read takes after a sweep over \
+             more than the caches hold",
+        );
+    }
     let clock = probe.clock_ghz.map_or_else(|| "unknown".to_owned(), |ghz| format!("{ghz:.2} GHz"));
     document.note(format!("core clock {clock}{}", joins.collect::<String>()));
     document.note(
@@ -63,6 +81,22 @@ pub(super) fn push_probe(document: &mut Document, probe: &Probe, now: u64) {
         Age(now.saturating_sub(probe.made)),
         three_digits(probe.seconds)
     ));
+}
+
+fn device_row(of: &DeviceProbe) -> Vec<Cell> {
+    let memory = of.reads.iter().max_by_key(|rate| rate.bytes);
+    let cached = of.reads.iter().filter(|rate| Some(*rate) != memory).map(|rate| rate.gbps);
+    let rate = |gbps: Option<f64>| gbps.map_or_else(String::new, three_digits);
+    let texts = [
+        of.device.clone(),
+        of.units.to_string(),
+        three_digits(of.gflops),
+        rate(cached.reduce(f64::max)),
+        rate(memory.map(|rate| rate.gbps)),
+        Nanos(of.launch_ns).to_string(),
+        format!("{:.1}×", of.cold_times),
+    ];
+    texts.map(Cell::plain).to_vec()
 }
 
 fn compute_rows(probe: &Probe) -> Vec<Vec<Cell>> {
@@ -98,7 +132,7 @@ fn bandwidth_rows(probe: &Probe) -> Vec<Vec<Cell>> {
 mod tests {
     use super::*;
     use crate::render::{Style, find};
-    use proofmark_schema::probe::{ForkJoin, LatencyLimit, Level, Unit};
+    use proofmark_schema::probe::{DeviceRate, ForkJoin, LatencyLimit, Level, Unit};
 
     fn example() -> Probe {
         let stream = |level, kind, threads| BandwidthLimit {
@@ -125,15 +159,29 @@ mod tests {
             latency: vec![LatencyLimit { bytes: 32 << 10, ns: 1.7, ns_median: 1.8 }],
             fork_join: vec![ForkJoin { threads: 2, ns: 812.0 }],
             absent: vec![Unit::Bf16Amx],
+            devices: vec![DeviceProbe {
+                device: "opencl:0".to_owned(),
+                model: "pocl".to_owned(),
+                driver: "3.1".to_owned(),
+                units: 2,
+                gflops: 123.0,
+                reads: vec![
+                    DeviceRate { bytes: 1 << 15, gbps: 456.0 },
+                    DeviceRate { bytes: 1 << 26, gbps: 12.3 },
+                ],
+                launch_ns: 7890.0,
+                cold_times: 4.5,
+            }],
         }
     }
 
     #[test]
     fn limits_fit_eighty_columns_and_say_their_age_and_what_is_absent() {
         let document = probe(&example(), 1000 + 7300);
-        let style = Style { width: 80, colour: false };
+        let style = Style { width: 80, colour: false, ..Style::default() };
         let text = (find("term").unwrap().render)(&document, &style);
-        for part in ["int8_avx512_vnni", "746", "DRAM", "nt triad", "2.99 GHz", "bf16_amx", "2 h"] {
+        let host = ["int8_avx512_vnni", "746", "DRAM", "nt triad", "2.99 GHz", "bf16_amx", "2 h"];
+        for part in host.into_iter().chain(["opencl:0", "456", "12.3", "7.89 µs", "4.5×"]) {
             assert!(text.contains(part), "{part} in\n{text}");
         }
         assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
