@@ -26,7 +26,7 @@ impl Arena {
     pub fn spawn_for(&self, contender: &ContenderId, options: &Spawn) -> Result<Worker, Fault> {
         if !matches!(contender.family, Family::Peer | Family::Own | Family::OpenCl | Family::Mutant)
         {
-            return self.spawn(options);
+            return self.spawn_with(&self.regime().permit(contender), options);
         }
         let permit = self.regime().permit(contender);
         ORIGINALS.with_borrow_mut(|originals| {

@@ -53,7 +53,7 @@ impl Regime {
     /// What a contender may do beyond computing.
     pub(crate) fn permit(&self, contender: &ContenderId) -> Permit {
         match contender.family {
-            Family::Peer | Family::Own | Family::OpenCl => {
+            Family::Peer | Family::Own | Family::OpenCl | Family::Planted => {
                 self.permits.get(&contender.to_string()).cloned().unwrap_or_default()
             }
             _ => Permit::default(),

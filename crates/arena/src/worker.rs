@@ -135,7 +135,7 @@ impl Worker {
         heap_pad: usize,
     ) -> Result<Loaded, Fault> {
         let (contender, case) = (contender.clone(), case.clone());
-        let is_patient = !matches!(contender.family, Family::Native | Family::Planted);
+        let is_patient = contender.family != Family::Native;
         let load = ToWorker::Load { contender, case, threads, heap_pad };
         let answer = match is_patient {
             true => self.patiently(|worker| worker.tell(&load, &[])),

@@ -131,3 +131,41 @@ fn every_wrong_kernel_of_an_op_in_opencl_is_refused() {
     assert!(op["mutants"].as_u64() >= Some(8), "{document}");
     assert_eq!(op["mutants"], op["killed"], "{document}");
 }
+
+/// One of the cheats that leave work in the queue, and one of the honest programs.
+#[test]
+fn a_cheat_of_a_device_is_named_and_an_honest_program_is_not_accused() {
+    let folder = tempfile::tempdir().unwrap();
+    if devices(folder.path()).is_none() {
+        return;
+    }
+    let judge = |only: &str| {
+        let judge = ["selftest", "judge", "softmax", "--device", "opencl*", "--only", only];
+        run(folder.path(), &[&judge[..], &["--format", "json"]].concat(), None)
+    };
+    let cheat = document(&judge("device_left_in_queue"), 0);
+    let rows = cheat["rows"].as_array().unwrap();
+    assert_eq!(rows.len(), 1, "{cheat}");
+    assert_eq!(rows[0]["mark"], "named", "{cheat}");
+    let output = judge("device_two_queues");
+    // A busy machine may leave it undecided.
+    let code = if output.status.code() == Some(5) { 5 } else { 0 };
+    let honest = document(&output, code);
+    assert_eq!(honest["honest"]["runs"], 1, "{honest}");
+    assert_eq!(honest["honest"]["accused"], 0, "{honest}");
+    // Without the option nothing is planted on a device.
+    let host = ["selftest", "judge", "softmax", "--only", "device_"];
+    let host = run(folder.path(), &host, None);
+    assert_eq!(host.status.code(), Some(2), "{}", String::from_utf8_lossy(&host.stdout));
+}
+
+#[test]
+fn compare_refuses_a_contender_of_another_device_than_asked_for() {
+    let folder = tempfile::tempdir().unwrap();
+    let compare = ["compare", "native/simd", "opencl/plain.16", "--device", "opencl*"];
+    let output =
+        run(folder.path(), &[&compare[..], &["--case", "add:f32[b=1,s=1,d=8]"]].concat(), None);
+    let talk = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert_eq!(output.status.code(), Some(2), "{talk}");
+    assert!(talk.contains("native/simd runs on host"), "{talk}");
+}

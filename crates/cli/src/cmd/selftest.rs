@@ -70,12 +70,15 @@ struct Timing {
     /// Live comparisons for each kernel and planted effect
     #[arg(long, default_value_t = 5, value_parser = clap::value_parser!(u16).range(1..=10_000))]
     comparisons: u16,
-    /// Classes of kernels: S within the cache, M streaming, T all processors, L long calls
-    #[arg(long, default_value = "SMTL")]
+    /// Classes of kernels: S within the cache, M streaming, T all processors, L long calls, D on a
+    /// device (see `--device`)
+    #[arg(long, default_value = "SMTLD")]
     classes: String,
     /// Only kernels whose case contains this text
     #[arg(long, default_value = "")]
     track: String,
+    #[command(flatten)]
+    devices: Devices,
     /// Planted slowdowns in per cent, at most 5; 0 is the same code twice
     #[arg(long, value_delimiter = ',', default_values_t = PLANTED,
           value_parser = clap::value_parser!(u64).range(0..=5))]
@@ -128,6 +131,7 @@ impl Timing {
             comparisons: usize::from(self.comparisons),
             classes: self.classes.clone(),
             track: self.track.clone(),
+            devices: self.devices.patterns(),
             planted: self.planted.clone(),
             seconds: self.seconds,
             seed: self.seed,

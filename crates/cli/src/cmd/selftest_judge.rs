@@ -1,7 +1,7 @@
 //! `proofmark selftest judge`: planted cheats and odd but honest kernels, both rates.
 
 use super::quantities::seconds;
-use super::{DEFAULT_SEED, Isolated, Shown, arena, cap, shelf};
+use super::{DEFAULT_SEED, Devices, Isolated, Shown, arena, cap, shelf};
 use crate::exit;
 use crate::output::{Failure, print_document};
 use crate::progress::Progress;
@@ -44,6 +44,8 @@ pub(super) struct Judge {
     #[arg(long, default_value_t = DEFAULT_SEED)]
     seed: u64,
     #[command(flatten)]
+    devices: Devices,
+    #[command(flatten)]
     isolated: Isolated,
     #[command(flatten)]
     shown: Shown,
@@ -61,6 +63,7 @@ impl Judge {
             honest: !self.cheats_only,
             kernels: self.honest,
             peers: self.peers.then(shelf),
+            devices: self.devices.patterns(),
             seconds: self.seconds,
             seed: self.seed,
             cap: cap()?,

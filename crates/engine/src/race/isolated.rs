@@ -4,6 +4,7 @@ use crate::{EngineError, PeerShelf};
 use proofmark_arena::{Arena, Permit, Regime, missing_layers};
 use proofmark_peers::{Found, Needs};
 use proofmark_schema::{Cache, ContenderId, Family, Isolation};
+use proofmark_worker::corpus::CORPUS;
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -28,7 +29,14 @@ pub fn regime(
         permits
             .entry(peer.id().to_string())
             .and_modify(|known: &mut Permit| known.join(&permit))
-            .or_insert(permit);
+            .or_insert_with(|| permit.clone());
+        if peer.family() == Family::OpenCl {
+            // Those that are made of kernels of a device may do what these may.
+            for specimen in CORPUS.iter().filter(|one| one.is_on_device) {
+                let id = ContenderId::planted(specimen.name, None);
+                permits.entry(id.to_string()).or_insert_with(|| permit.clone());
+            }
+        }
         if is_stranger && peer.family() == Family::Peer {
             strangers.insert(peer.name().to_owned());
         }

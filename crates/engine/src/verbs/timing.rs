@@ -7,6 +7,7 @@
 use crate::prove::Admission;
 use crate::race::looks_for;
 use crate::{EngineError, Event, Listener, find_op};
+use proofmark_analyze::is_match;
 use proofmark_arena::Arena;
 use proofmark_gate::Proven;
 use proofmark_machine::StealWatch;
@@ -15,15 +16,20 @@ use proofmark_measure::{
     ruler_stability, time_of_call,
 };
 use proofmark_schema::conditions::RulerStability;
+use proofmark_schema::device::HOST;
 use proofmark_schema::race::Verdict;
 use proofmark_schema::timing::{LoopOverhead, TimedComparison};
 use proofmark_schema::{Case, ContenderId, Isa};
 use proofmark_stats::{Stopping, clopper_pearson};
 use std::collections::BTreeMap;
 
+/// The class of kernels on a device.
+const ON_DEVICE: char = 'D';
+
 /// One kernel that comparisons are made with.
 struct Track {
     class: char,
+    /// A native kernel; on a device it is the op's usual one there.
     kernel: &'static str,
     /// A case whose axis `axis` has the size 100 or a multiple of it.
     case: &'static str,
@@ -43,6 +49,8 @@ const TRACKS: &[Track] = &[
     Track { class: 'T', kernel: "parallel", case: "rms_norm:f32[b=1,s=200,d=1024]", axis: "s", threads: 2 },
     Track { class: 'L', kernel: "simd", case: "matmul:f32[b=100,m=28,n=64,k=256]", axis: "b", threads: 1 },
     Track { class: 'L', kernel: "simd", case: "softmax:f32[b=1,s=1000,d=2048]", axis: "s", threads: 1 },
+    Track { class: ON_DEVICE, kernel: "", case: "rms_norm:f32[b=1,s=200,d=2048]", axis: "s", threads: 1 },
+    Track { class: ON_DEVICE, kernel: "", case: "matmul:f32[b=100,m=32,n=64,k=64]", axis: "b", threads: 1 },
 ];
 
 /// Planted slowdowns in per cent; 0 is the same code twice.
@@ -58,6 +66,8 @@ pub struct TimingRequest {
     pub comparisons: usize,
     /// Classes of kernels, by letter.
     pub classes: String,
+    /// Patterns of devices.
+    pub devices: Vec<String>,
     /// Only the kernels whose case contains this.
     pub track: String,
     /// Planted slowdowns in per cent.
@@ -80,14 +90,22 @@ pub fn selftest_timing(
     request: &TimingRequest,
     listener: &dyn Listener,
 ) -> Result<Vec<TimedComparison>, EngineError> {
+    let has = |device: &str| request.devices.iter().any(|it| is_match(it, device));
+    let (has_host, has_device) = (has(HOST), has(proofmark_opencl::name_of_first()));
+    if let (true, Err(absent)) = (has_device, proofmark_opencl::found()) {
+        listener.hear(&Event::Note(format!("ABSENT opencl: {absent}")));
+    }
+    let has_device = has_device && proofmark_opencl::found().is_ok();
     let asked = |track: &&Track| {
-        request.classes.contains(track.class) && track.case.contains(&request.track)
+        let is_here = if track.class == ON_DEVICE { has_device } else { has_host };
+        is_here && request.classes.contains(track.class) && track.case.contains(&request.track)
     };
     let admission = Admission::new(arena, request.seed, request.cap, listener);
     let mut comparisons = Vec::new();
     for track in TRACKS.iter().filter(asked) {
         let case: Case = track.case.parse()?;
-        let who = ContenderId::native(track.kernel, request.cap);
+        let of_device = proofmark_opencl::usual(&case.op).filter(|_| track.class == ON_DEVICE);
+        let who = of_device.unwrap_or_else(|| ContenderId::native(track.kernel, request.cap));
         for &planted in &request.planted {
             let slower = grown(&case, track.axis, planted);
             let base = admit(&admission, &case, &who, track.threads)?;
@@ -114,7 +132,7 @@ pub fn selftest_timing(
     if comparisons.is_empty() {
         let known: Vec<&str> = TRACKS.iter().map(|track| track.case).collect();
         let message = format!("no kernel is asked for; there are {}", known.join(", "));
-        return Err(EngineError::Nothing(message));
+        return Err(EngineError::Unfit(message));
     }
     Ok(comparisons)
 }
@@ -231,10 +249,10 @@ pub fn loop_overheads(
         let case: Case = text.parse()?;
         let proven = admit(&admission, &case, &who, 1)?;
         let rules = RaceRules { most_trials: BARE_TRIALS, ..RaceRules::standard(seed) };
-        let nothing = |why: String| EngineError::Nothing(why);
+        let failed = |said: String| EngineError::SelfTest { what: (*text).to_owned(), said };
         let raced = against_bare_loop(&proven, &rules);
-        let (race, empty_ns) = raced.map_err(|fault| nothing(fault.to_string()))?;
-        let too_few = || nothing(format!("{case} gave too few slices"));
+        let (race, empty_ns) = raced.map_err(|fault| failed(fault.to_string()))?;
+        let too_few = || failed("it gave too few slices".to_owned());
         let ratio = compare(&race, 0, 1, CONFIDENCE).ok_or_else(too_few)?.ratio;
         let call_ns = time_of_call(&race, 0, CONFIDENCE).ok_or_else(too_few)?.estimate;
         let calls = race.slices.iter().map(|slice| f64::from(slice.calls)).fold(1.0, f64::max);
@@ -269,10 +287,8 @@ fn admit<'a>(
     who: &ContenderId,
     threads: usize,
 ) -> Result<Proven<'a>, EngineError> {
-    admission.admit(find_op(&case.op)?, case, who, threads).map_err(|proof| {
-        let reason = proof.refusal.map_or_else(String::new, |refusal| refusal.reason);
-        EngineError::Nothing(format!("{who} on {case}: {reason}"))
-    })
+    let admitted = admission.admit(find_op(&case.op)?, case, who, threads);
+    admitted.map_err(|proof| EngineError::refused(who, case, &proof))
 }
 
 #[cfg(test)]

@@ -2,7 +2,7 @@
 
 use super::piece::Full;
 use super::{Needs, Specimen};
-use proofmark_contract::{Call, Entry, Kernel, KernelError, Unsupported};
+use proofmark_contract::{Call, DeviceTimes, Entry, Kernel, KernelError, Unsupported};
 use proofmark_schema::judge::Kind;
 use proofmark_schema::{Case, DType, ErrorContract, Isa};
 use std::sync::{Mutex, PoisonError};
@@ -16,6 +16,9 @@ const LITTLE: usize = 1 << 16;
 /// What a specimen does in a call.
 pub(super) type Run = Box<dyn FnMut(&mut Full, &mut Call<'_>) -> Result<(), KernelError> + Send>;
 
+/// What a specimen says that the clock of its device said.
+type Times = fn(&Full) -> DeviceTimes;
+
 /// What a specimen promises on a case, given what the kernel does that it wraps.
 type Contract = fn(ErrorContract, &Case) -> ErrorContract;
 
@@ -26,6 +29,7 @@ pub(super) struct Deed {
     /// Bytes of scratch memory beyond those of the kernel that it wraps.
     workspace: usize,
     contract: Contract,
+    times: Times,
 }
 
 impl Deed {
@@ -33,7 +37,13 @@ impl Deed {
     pub(super) fn new(
         run: impl FnMut(&mut Full, &mut Call<'_>) -> Result<(), KernelError> + Send + 'static,
     ) -> Deed {
-        Deed { run: Box::new(run), settle: None, workspace: 0, contract: |contract, _| contract }
+        Deed {
+            run: Box::new(run),
+            settle: None,
+            workspace: 0,
+            contract: |contract, _| contract,
+            times: |full| full.kernel.device_times(),
+        }
     }
 
     /// The same, with something to do after the clock has stopped.
@@ -48,6 +58,12 @@ impl Deed {
     /// The same, with more scratch memory, which stands after that of the kernel.
     pub(super) fn with_workspace(mut self, bytes: usize) -> Deed {
         self.workspace = bytes;
+        self
+    }
+
+    /// The same, with other times of a device.
+    pub(super) fn timed(mut self, times: Times) -> Deed {
+        self.times = times;
         self
     }
 
@@ -142,6 +158,11 @@ impl Kernel for Planted {
             more if is_small => inner.next_multiple_of(64) + more.min(LITTLE),
             more => inner.next_multiple_of(64) + more,
         }
+    }
+
+    fn device_times(&self) -> DeviceTimes {
+        let state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        (state.deed.times)(&state.full)
     }
 
     fn prepared_bytes(&self, case: &Case, isa: Isa) -> usize {

@@ -2,8 +2,8 @@
 
 use super::{Needs, Size, Specimen};
 use super::{
-    attack, determinism, harness, honest, memory, numerics, output, own, replay, resource, state,
-    time,
+    attack, determinism, device, harness, honest, memory, numerics, output, own, replay, resource,
+    state, time,
 };
 use proofmark_schema::Isolation::T3;
 use proofmark_schema::judge::{Class, Kind};
@@ -187,6 +187,32 @@ pub static CORPUS: &[Specimen] = &[
         "It opens its own program to write.", attack::replace_files).from(T3),
     attacker("exit0", "matrix",
         "It ends its process in a race, without an error.", attack::exit0).from(T3),
+    // On a device: C, B, D.
+    cheat("device_left_in_queue", Time, "device",
+        "It returns with its launch in the queue.", device::left_in_queue).on_device(),
+    cheat("device_early_marker", Time, "device",
+        "It waits for what was in the queue before its launch.", device::early_marker).on_device(),
+    cheat("device_second_queue", Time, "device",
+        "It computes halves of the rows on two queues and waits for one.", device::second_queue)
+        .on_device(),
+    cheat("device_finish_at_home", Time, "device",
+        "It waits for its launch when results are fetched.", device::finish_at_home).on_device(),
+    cheat("device_next_in_queue", Time, "device",
+        "It leaves the launch of the next call in the queue.", device::next_in_queue).on_device(),
+    cheat("device_more_units", Time, "device",
+        "Given one thread, it uses all compute units.", device::more_units)
+        .on_device().at(Size::Large),
+    cheat("device_memo_hash", Replay, "device",
+        "It keeps its result in memory of the device under a hash of the inputs.",
+        device::memo_hash).on_device(),
+    cheat("device_memo_buffer", Replay, "device",
+        "It keeps its result in memory of the device under the buffers of its inputs.",
+        device::memo_buffer).on_device(),
+    cheat("device_forged_events", Harness, "device",
+        "It says that its kernels took a tenth of the time.", device::forged_events).on_device(),
+    cheat("device_events_of_another", Harness, "device",
+        "It says that its kernels took the time of another launch.", device::events_of_another)
+        .on_device(),
     // E, numerics.
     cheat("bf16", Numerics, "matrix",
         "It rounds its inputs to bf16.", numerics::bf16).needing(Needs::F32).on(COMPUTED),
@@ -308,4 +334,17 @@ pub static CORPUS: &[Specimen] = &[
     right("very_slow",
         "A call takes a second, which stands for more.", honest::very_slow)
          .on(&["softmax"]).at(Size::Large),
+    right("device_lazy_build",
+        "It builds its program in its first call.", device::lazy_build).on_device(),
+    right("device_two_queues",
+        "It computes halves of the rows on two queues.", device::two_queues).on_device(),
+    right("device_four_launches",
+        "It launches a quarter of the rows after the other.", device::four_launches).on_device(),
+    right("device_waits_for_event",
+        "It waits for an event behind its launch.", device::waits_for_event).on_device(),
+    right("device_polls",
+        "It asks again and again whether its launch is done.", device::polls).on_device(),
+    right("device_staged",
+        "It copies its operands to memory of its own and results back.", device::staged)
+        .on_device(),
 ];

@@ -7,6 +7,7 @@
 mod attack;
 mod child;
 mod determinism;
+mod device;
 mod escapes;
 mod harness;
 mod helper;
@@ -80,6 +81,8 @@ pub struct Specimen {
     pub lists: &'static str,
     /// The kernel that it wraps, which is its twin in a race.
     pub twin: &'static str,
+    /// Whether it launches kernels on a device; its twin is then the op's usual kernel there.
+    pub is_on_device: bool,
     /// Threads that it is given.
     pub threads: usize,
     /// The size of case that it is raced on.
@@ -108,6 +111,7 @@ impl Specimen {
             what,
             lists,
             twin: "simd",
+            is_on_device: false,
             threads: 1,
             size: Size::Usual,
             level: Isolation::T1,
@@ -119,6 +123,11 @@ impl Specimen {
 
     const fn of(mut self, twin: &'static str) -> Specimen {
         self.twin = twin;
+        self
+    }
+
+    const fn on_device(mut self) -> Specimen {
+        self.is_on_device = true;
         self
     }
 
@@ -155,7 +164,8 @@ impl Specimen {
 
     /// Whether it is planted on an op.
     pub fn is_for(&self, op: &str) -> bool {
-        self.ops.is_empty() || self.ops.contains(&op)
+        let has_kernel = !self.is_on_device || proofmark_opencl::usual(op).is_some();
+        has_kernel && (self.ops.is_empty() || self.ops.contains(&op))
     }
 }
 

@@ -1,6 +1,7 @@
 //! Parts of a call: the rows of an op as calls of their own, on the same memory or on copies.
 
 use proofmark_contract::{Attribute, Call, Entry, Kernel, KernelError};
+use proofmark_opencl::Launcher;
 use proofmark_schema::{Case, Isa};
 use proofmark_tensor::{AlignedBuffer, Layout, Pool, Tensor, split};
 use std::ops::Range;
@@ -37,7 +38,7 @@ impl Full {
 /// A call of its own on some of the memory of another.
 pub(super) struct Piece {
     kernel: &'static dyn Kernel,
-    case: Case,
+    pub(super) case: Case,
     isa: Isa,
     pub(super) inputs: Vec<Tensor>,
     pub(super) outputs: Vec<Tensor>,
@@ -101,6 +102,11 @@ impl Piece {
     pub(super) fn run(&mut self) -> Result<(), KernelError> {
         let kernel = self.kernel;
         kernel.run(&mut self.call())
+    }
+
+    /// Puts it into a queue of a device, and does not wait.
+    pub(super) fn start(&mut self, launcher: &mut Launcher) -> Result<(), KernelError> {
+        launcher.start(&mut self.call()).map_err(KernelError::Refused)
     }
 
     fn call(&mut self) -> Call<'_> {

@@ -23,8 +23,10 @@ impl Busy {
                 }
             };
             let started = Builder::new().name("load".to_owned()).spawn(body);
-            let started = started
-                .map_err(|error| EngineError::Nothing(format!("no thread for load: {error}")))?;
+            let started = started.map_err(|error| EngineError::SelfTest {
+                what: "threads that make load".to_owned(),
+                said: error.to_string(),
+            })?;
             busy.threads.push(started);
         }
         Ok(busy)

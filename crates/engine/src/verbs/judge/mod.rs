@@ -12,11 +12,13 @@ use crate::prove::Admission;
 use crate::{EngineError, Event, Listener, Roster, check_specimen, find_op};
 use busy::Busy;
 use mark::{Judgement, of_fault, of_race, of_refusal};
+use proofmark_analyze::is_match;
 use proofmark_arena::{Arena, Limits};
 use proofmark_contract::Entry;
 use proofmark_gate::Proven;
 use proofmark_measure::{Clock, MonotonicClock, RaceRules, race};
 use proofmark_peers::{PeerShelf, Status};
+use proofmark_schema::device::HOST;
 use proofmark_schema::judge::{Class, JudgeCounts, JudgedRun, Kind};
 use proofmark_schema::{Cache, Case, ContenderId, Family, Isa, Isolation, Memory, Outcome};
 use proofmark_worker::corpus::{self, CORPUS, Size, Specimen};
@@ -45,6 +47,8 @@ pub struct JudgeRequest {
     pub kernels: bool,
     /// Where peers are, if every one that is installed runs as an honest one too.
     pub peers: Option<PeerShelf>,
+    /// Patterns of the devices that specimens are planted on.
+    pub devices: Vec<String>,
     /// Seconds after which a race starts no further trial.
     pub seconds: f64,
     /// Seed of inputs, layouts and orders.
@@ -113,11 +117,14 @@ pub fn selftest_judge(
             check_specimen(&ContenderId { family: Family::Planted, name, isa: None })?;
         }
         let (only, level) = (&request.only, level.name());
+        let absent = proofmark_opencl::found().err();
+        let absent = absent.map_or_else(String::new, |hint| format!("; ABSENT opencl: {hint}"));
         let message = format!(
             "`{only}` is not planted on these ops at {level}: name other ops, or a specimen that \
-             is; attacks on the harness need `--isolation t3`"
+             is; attacks on the harness need `--isolation t3`, and those of a device \
+             `--device 'opencl*'`{absent}"
         );
-        return Err(EngineError::Nothing(message));
+        return Err(EngineError::Unfit(message));
     }
     let own = corpus::folder_of(std::process::id());
     let limited = arena.clone().with_limits(limits(arena.limits()));
@@ -178,18 +185,24 @@ fn entered(
 ) -> Result<Vec<Entered>, EngineError> {
     let op = entry.op.name();
     let is_asked = |name: &str| name.contains(&request.only);
+    let has = |device: &str| request.devices.iter().any(|it| is_match(it, device));
+    let (has_host, has_device) = (has(HOST), has(proofmark_opencl::name_of_first()));
+    let has_device = has_device && proofmark_opencl::found().is_ok();
     let wanted = |one: &&Specimen| {
         let by_kind = if one.kind == Kind::Honest { request.honest } else { request.cheats };
-        by_kind && one.is_for(op) && !one.is_left_out(level) && is_asked(one.name)
+        let is_here = if one.is_on_device { has_device } else { has_host };
+        by_kind && is_here && one.is_for(op) && !one.is_left_out(level) && is_asked(one.name)
     };
     let mut field: Vec<Entered> = CORPUS
         .iter()
         .filter(wanted)
         .filter_map(|one| {
-            let twin = path_of(entry, corpus::twin(entry, one), request.cap)?;
-            let isa = twin.isa?;
+            let twin = match one.is_on_device {
+                true => proofmark_opencl::usual(op)?,
+                false => path_of(entry, corpus::twin(entry, one), request.cap)?,
+            };
             Some(Entered {
-                id: ContenderId::planted(one.name, isa),
+                id: ContenderId::planted(one.name, twin.isa),
                 name: one.name.to_owned(),
                 class: one.class,
                 kind: one.kind,
@@ -201,7 +214,7 @@ fn entered(
         .collect();
     let base =
         path_of(entry, entry.kernel("simd").map_or("scalar", |kernel| kernel.name()), request.cap);
-    let Some(twin) = base else { return Ok(field) };
+    let Some(twin) = base.filter(|_| has_host) else { return Ok(field) };
     let honest = |id: ContenderId, threads: usize| Entered {
         name: id.to_string(),
         id,
