@@ -34,6 +34,10 @@ pub(crate) struct Compare {
     /// The contender where an arm names none
     #[arg(long)]
     contender: Option<ContenderId>,
+    /// Devices that both must run on: patterns such as `opencl*`; any by default, because arms name
+    /// their contenders
+    #[arg(long, value_name = "PATTERNS", default_value = "*")]
+    device: String,
     /// Threads each may use
     #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..=256))]
     threads: u16,
@@ -114,7 +118,7 @@ impl Compare {
             same_margin: self.margin / 100.0,
             seconds: self.seconds.unwrap_or(SECONDS),
             cap,
-            shelf: shelf(),
+            shelf: shelf().on(&self.device),
         };
         let (level, is_quiet) = (self.isolated.isolation, self.shown.quiet);
         let workbench = Workbench::open(&self.store, &self.builds, level, is_quiet)?;

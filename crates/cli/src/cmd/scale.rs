@@ -2,7 +2,7 @@
 
 use super::bench::attribute;
 use super::quantities::settling;
-use super::{Isolated, Shown, StorePath, arena, cap, drawn_seed, kept, shelf};
+use super::{Devices, Isolated, Shown, StorePath, arena, cap, drawn_seed, kept, shelf};
 use crate::exit;
 use crate::output::{Failure, print_document, say};
 use crate::progress::Progress;
@@ -39,6 +39,8 @@ pub(crate) struct Scale {
     /// Contenders: patterns such as `native/* peer/onednn`; our kernels that use threads by default
     #[arg(long)]
     with: Option<String>,
+    #[command(flatten)]
+    devices: Devices,
     /// Thread counts, as `1,2,4` or `1..8`; 1, 2, 4 and so on to all processors by default
     #[arg(long, value_parser = counts)]
     threads: Option<Counts>,
@@ -114,14 +116,14 @@ impl Scale {
         let cap = cap()?;
         let request = ScaleRequest {
             cases: self.cases(cap)?,
-            with: self.with.clone(),
+            with: self.with.clone().or_else(|| self.devices.others()),
             threads: self.counts(),
             memory: Memory { cache: self.cache, pages: self.pages },
             quiet_seconds: self.settle,
             seed: self.seed,
             quick: self.quick,
             cap,
-            shelf: shelf(),
+            shelf: shelf().on(&self.devices.device),
         };
         let progress = Progress::new(self.shown.quiet);
         let scaled = scale(&arena(self.isolated.isolation)?, &store, &progress, &request)?;

@@ -1,6 +1,6 @@
 //! A contender against itself on more threads, all thread counts in the blocks of one race.
 
-use crate::plan::checked;
+use crate::plan::{checked, nobody};
 use crate::prove::Admission;
 use crate::race::{check_cache, fork_join_ns, isolated, race_field};
 use crate::record::{RunLog, ceilings, raced, refused};
@@ -80,7 +80,7 @@ pub fn scale(
         let (number, case) = (item.index as usize + 1, format!("{} {}", item.case, item.field[0]));
         let each = plan.estimate_seconds / items as f64;
         let seconds_left = each * (items + 1 - number) as f64;
-        listener.hear(&Event::Racing { number, of: items, case, seconds_left });
+        listener.hear(&Event::Item { number, of: items, case, seconds_left });
         records.extend(log.append(ladder.climb(item)?)?);
     }
     let run = log.seal()?;
@@ -101,7 +101,7 @@ pub fn scale_of_run(store: &Store, run: &str) -> Result<(String, Vec<Scaling>), 
     let scalings = scalings(&records, &[]);
     if scalings.is_empty() {
         let why = "the run has no contender on one thread and on more: bench it with --threads 1,2";
-        return Err(EngineError::Nothing(why.to_owned()));
+        return Err(EngineError::Unfit(why.to_owned()));
     }
     Ok((run.id, scalings))
 }
@@ -156,11 +156,8 @@ fn plan(request: &ScaleRequest, threads: &[usize]) -> Result<(Plan, Vec<Absence>
         }
     }
     if items.is_empty() {
-        let why = absent.first().map_or_else(
-            || "no kernel of these ops uses threads: name contenders with --with".to_owned(),
-            |absence| format!("{}: {}", absence.contender, absence.reason),
-        );
-        return Err(EngineError::Nothing(why));
+        let why = "no kernel of these ops uses threads: name contenders with --with";
+        return Err(nobody(&absent).unwrap_or_else(|| EngineError::Unfit(why.to_owned())));
     }
     let estimate_seconds = items.len() as f64 * if request.quick { 2.0 } else { 6.0 };
     let plan = Plan {

@@ -19,10 +19,11 @@ use crate::record::{RunLog, ceilings};
 use crate::{Arm, EngineError, Source, check_contender};
 use bout::{Bout, Lap};
 use proofmark_analyze::policy::Open;
-use proofmark_analyze::too_fast;
+use proofmark_analyze::{is_match, too_fast};
 use proofmark_contract::Entry;
 use proofmark_peers::PeerShelf;
 use proofmark_schema::decision::{CaseDecision, Round, Standing};
+use proofmark_schema::device::HOST;
 use proofmark_schema::plan::{Item, Plan, RunKind};
 use proofmark_schema::record::Record;
 use proofmark_schema::{Case, ContenderId, ErrorContract, FORMAT_VERSION, Family};
@@ -37,7 +38,25 @@ pub fn compare(programs: &Programs<'_>, request: &CompareRequest) -> Result<Comp
     if request.arms.iter().any(|arm| matches!(arm.source, Source::Run(_))) {
         return weak::compare(programs, request);
     }
+    on_asked_devices(request)?;
     Ok(decide(programs, request, None)?.0)
+}
+
+/// Checks that the contenders that are named run on the devices that are asked for.
+fn on_asked_devices(request: &CompareRequest) -> Result<(), EngineError> {
+    let Ok(named) = request.contenders([None, None]) else { return Ok(()) };
+    let asked = request.shelf.devices();
+    for who in named {
+        for case in &request.cases {
+            let peer = proofmark_peers::by_id(&request.shelf, &who, &case.op);
+            let device = peer.map_or(HOST, |peer| peer.device());
+            if !asked.iter().any(|pattern| is_match(pattern, device)) {
+                let (who, asked) = (who.to_string(), asked.join(" "));
+                return Err(EngineError::OtherDevice { who, device, asked });
+            }
+        }
+    }
+    Ok(())
 }
 
 /// Says whether more trials may change what follows from a case and its races so far.
