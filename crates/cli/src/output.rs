@@ -111,14 +111,23 @@ pub(crate) fn rendered(format: Format, document: &Document) -> String {
     (renderer.render)(document, &style())
 }
 
-/// The width and colour that stdout supports.
+/// The width, colour and letters that stdout supports.
 fn style() -> Style {
     let is_terminal = std::io::stdout().is_terminal();
     let no_color = env("NO_COLOR").is_some_and(|value| !value.is_empty());
     let columns = env("COLUMNS").and_then(|text| text.parse().ok());
     let width = columns.or_else(|| is_terminal.then(terminal_width).flatten());
     let width = width.unwrap_or(if is_terminal { 80 } else { 160 });
-    Style { width, colour: is_terminal && !no_color }
+    Style { width, colour: is_terminal && !no_color, sparklines: is_terminal && is_utf8() }
+}
+
+/// Whether the terminal is said to show letters beyond ASCII, by the first variable that is set.
+fn is_utf8() -> bool {
+    let is_set = |name: &str| env(name).filter(|value| !value.is_empty());
+    let locale =
+        ["LC_ALL", "LC_CTYPE", "LANG"].iter().find_map(|name| is_set(name)).unwrap_or_default();
+    let locale = locale.to_ascii_lowercase();
+    locale.contains("utf-8") || locale.contains("utf8")
 }
 
 /// The width of the terminal on stdout, if it tells.

@@ -16,18 +16,32 @@ pub enum Event<'a> {
     },
     /// A contender is being examined on its op's portfolio.
     Certifying {
-        /// Op, contender and element type in words.
-        what: String,
+        /// The contender.
+        contender: String,
     },
-    /// A contender has been judged.
+    /// A contender has been judged, which is all that is asked of it.
     Judged {
         /// The contender and what it was judged on.
         what: String,
         /// The verdict.
         outcome: Outcome,
+        /// How far the work is, where that is known.
+        progress: Option<Done>,
     },
-    /// An item is being raced.
+    /// A contender is not admitted to a race.
+    Refused {
+        /// The contender and the case.
+        what: String,
+        /// The verdict.
+        outcome: Outcome,
+    },
+    /// The contenders of the item at hand are proven, and their race begins.
     Racing {
+        /// How many there are.
+        contenders: usize,
+    },
+    /// An item of the plan is begun.
+    Item {
         /// Its number, from 1.
         number: usize,
         /// Items in all.
@@ -44,6 +58,17 @@ pub enum Event<'a> {
     },
     /// Something worth saying.
     Note(String),
+}
+
+/// How far work is.
+#[derive(Clone, Copy, Debug)]
+pub struct Done {
+    /// Parts that are done.
+    pub parts: usize,
+    /// Parts in all.
+    pub of: usize,
+    /// Seconds that the rest is expected to take.
+    pub seconds_left: f64,
 }
 
 /// Hears events; called between measurements, never during one, from one thread at a time.

@@ -23,7 +23,7 @@ mod verbs;
 mod workload;
 
 pub use error::{EngineError, TrustedPlace};
-pub use event::{Event, Listener};
+pub use event::{Done, Event, Listener};
 pub use git::Tree;
 pub use ops::{add_own_kernels, add_own_op, add_submission, find_op, ops};
 pub use plan::{

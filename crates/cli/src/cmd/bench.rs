@@ -3,14 +3,20 @@
 use super::asked::AskedCases;
 use super::list::{What, list};
 use super::quantities::settling;
+use super::report;
 use super::{Devices, Isolated, Shown, StorePath, arena, cap, kept, own, seed_of, shard, shelf};
 use crate::exit;
-use crate::output::{Failure, print_document, say};
+use crate::output::{Failure, Format, print_document, say};
 use crate::progress::Progress;
 use clap::Args;
 use proofmark_engine::{Request, Shard, Store, at_this_pace, exit_severity, findings, plan};
-use proofmark_report::reports;
+use proofmark_report::{Span, reports};
+use proofmark_schema::plan::Plan;
+use proofmark_schema::record::Record;
 use proofmark_schema::{AttrValue, Cache, Isa, Pages};
+
+/// The estimate of a run from which a person is told before it begins.
+const LONG_SECONDS: f64 = 600.0;
 
 /// Arguments of `bench`.
 #[derive(Args)]
@@ -96,6 +102,11 @@ impl Bench {
             print_document(self.shown.format, &reports::plan(&plan))?;
             return Ok(exit::PASS);
         }
+        if let Some(plan) = &plan
+            && self.shard.is_none()
+        {
+            self.warn_of_length(plan);
+        }
         let store = Store::open(&self.store.store).map_err(proofmark_engine::EngineError::from)?;
         let arena = arena(self.isolated.isolation)?;
         let bench = proofmark_engine::Bench {
@@ -116,13 +127,33 @@ impl Bench {
         progress.finish();
         let findings = findings(&records);
         let absent = plan.as_ref().map_or(&[][..], |plan| &plan.absent);
-        print_document(self.shown.format, &reports::bench(&records, &findings, absent))?;
+        // Only these draw the slices, which are in the store.
+        let is_drawn = matches!(self.shown.format, Format::Table | Format::Html);
+        let kept_run = is_drawn.then(|| report::load(&store, &run).ok()).flatten();
+        let samples = |record: &Record| kept_run.as_ref()?.samples(record);
+        let document = reports::bench_with_slices(&records, &findings, absent, &samples);
+        print_document(self.shown.format, &document)?;
         if !self.shown.quiet {
             let seed =
                 plan.as_ref().map_or_else(String::new, |plan| format!(", seed {}", plan.seed));
             say(&format!("{}{seed}", kept(&store, &run)?));
         }
         Ok(exit::of_severity(exit_severity(&findings)))
+    }
+
+    /// Says how long a run of every op takes: few who type `bench` alone mean that.
+    fn warn_of_length(&self, plan: &Plan) {
+        if self.shown.quiet || !self.ops.is_empty() || !self.more_ops.is_empty() {
+            return;
+        }
+        let seconds = at_this_pace(plan).estimate_seconds;
+        if seconds > LONG_SECONDS {
+            say(&format!(
+                "note: this run takes about {}. `proofmark bench rms_norm` measures one op, and \
+                 `--quick` takes less time. After Ctrl-C, `bench --resume latest` goes on",
+                Span(seconds)
+            ));
+        }
     }
 
     fn request(&self, cap: Isa) -> Result<Request, Failure> {

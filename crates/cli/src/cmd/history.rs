@@ -13,8 +13,8 @@ use std::process::Command;
 #[derive(Args)]
 #[command(after_help = AFTER_HELP)]
 pub(crate) struct History {
-    /// A command with its arguments: init, append, compact, fsck, list, show, detect, alerts,
-    /// accept, dismiss, confirm, site, serve, key, quarantine, admit
+    /// A command with its arguments: init, append, compact, fsck, list, show, query, detect,
+    /// alerts, accept, dismiss, confirm, site, serve, key, quarantine, admit
     #[arg(required = true, trailing_var_arg = true, allow_hyphen_values = true)]
     #[arg(value_name = "COMMAND")]
     arguments: Vec<OsString>,

@@ -269,6 +269,17 @@ pub(crate) struct Devices {
 }
 
 impl Devices {
+    /// The patterns one by one.
+    fn patterns(&self) -> Vec<String> {
+        let patterns = self.device.split([' ', ',']).filter(|pattern| !pattern.is_empty());
+        patterns.map(str::to_owned).collect()
+    }
+
+    /// The usual contenders on these devices, if they are others than the host.
+    fn others(&self) -> Option<String> {
+        (self.device != HOST).then(|| self.usual("native/*"))
+    }
+
     /// The usual contenders on these devices, where those of the host are these.
     fn usual(&self, native: &str) -> String {
         match self.device == HOST {

@@ -164,7 +164,7 @@ fn lead(document: &Document) -> Vec<String> {
 }
 
 /// The run that a text means, from a file or from the store.
-fn load(store: &Store, text: &str) -> Result<ReportedRun, Failure> {
+pub(super) fn load(store: &Store, text: &str) -> Result<ReportedRun, Failure> {
     let path = Path::new(text);
     if path.is_file() {
         return read(path);

@@ -56,6 +56,9 @@ impl EngineError {
             }
             EngineError::UnknownPeer { known, .. } => Some(format!("peers: {known}")),
             EngineError::AbsentPeer { hint, .. } => Some(hint.clone()),
+            EngineError::OtherDevice { device, .. } => {
+                Some(format!("leave `--device` out, or add `{device}` to it"))
+            }
             EngineError::BrokenPeer { .. } => Some(
                 "give a shared library for this machine that has the interface of \
                  `plugins/proofmark_peer.h`, or of the peer it stands for"
@@ -82,11 +85,13 @@ impl EngineError {
             EngineError::NoRoom { .. } => {
                 Some("make its axes smaller, or run it on a machine with more memory".to_owned())
             }
-            EngineError::Nothing(_) => Some(
-                "`proofmark peers` shows which peers are here, `proofmark list ops` axes, \
-                 attributes and element types"
-                    .to_owned(),
+            EngineError::NoField(_) => Some(
+                "`proofmark peers` shows which peers are here and how to get the others".to_owned(),
             ),
+            EngineError::Refused { contender, case, .. }
+            | EngineError::Failed { contender, case, .. } => {
+                Some(format!("`proofmark repro '{case}' --with {contender}` examines it again"))
+            }
             EngineError::Arm { nearest: Some(nearest), .. } => {
                 Some(format!("did you mean `{nearest}:`?"))
             }
@@ -217,9 +222,11 @@ impl EngineError {
             }
             EngineError::Suite { .. }
             | EngineError::Isa(_)
+            | EngineError::Unfit(_)
             | EngineError::Build { .. }
             | EngineError::Program(_)
             | EngineError::Sampling(_)
+            | EngineError::DeviceProbe(_)
             | EngineError::SelfTest { .. }
             | EngineError::Command { .. } => None,
         }

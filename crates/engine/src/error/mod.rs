@@ -6,7 +6,8 @@ use crate::SubmissionError;
 use proofmark_contract::{BadCase, NoTruth};
 use proofmark_schema::case::ParseCaseError;
 use proofmark_schema::finding::Severity;
-use proofmark_schema::{Cache, FORMAT_VERSION, Isolation, Layer};
+use proofmark_schema::proof::Proof;
+use proofmark_schema::{Cache, Case, ContenderId, FORMAT_VERSION, Isolation, Layer};
 use proofmark_store::StoreError;
 use std::path::PathBuf;
 
@@ -85,6 +86,16 @@ pub enum EngineError {
         /// How to get it.
         hint: String,
     },
+    /// A contender runs on a device that was not asked for.
+    #[error("{who} runs on {device}, and `--device {asked}` leaves that out")]
+    OtherDevice {
+        /// The contender.
+        who: String,
+        /// Its device.
+        device: &'static str,
+        /// What was asked for.
+        asked: String,
+    },
     /// A peer's library does not open.
     #[error("BROKEN: the library of peer/{name} cannot be used: {why}")]
     BrokenPeer {
@@ -104,6 +115,9 @@ pub enum EngineError {
     /// A level cannot measure in this state of the caches.
     #[error("isolation T3 cannot measure with caches `{}`: every call has new operands", .0.name())]
     OnlyRotated(Cache),
+    /// A device could not be probed.
+    #[error("the devices of OpenCL cannot be probed: {0}")]
+    DeviceProbe(String),
     /// A part of the tool's own test did not run.
     #[error("the self-test cannot run `{what}`: {said}")]
     SelfTest {
@@ -165,9 +179,32 @@ pub enum EngineError {
         /// What it needs and what there is, in words.
         sizes: String,
     },
-    /// Nothing is left to run.
-    #[error("nothing to run: {0}")]
-    Nothing(String),
+    /// No contender of the request can run here.
+    #[error("no contender can run: {0}")]
+    NoField(String),
+    /// What was asked for cannot be done as it was asked. The text says why and what can be done.
+    #[error("{0}")]
+    Unfit(String),
+    /// A contender that a command needs is refused.
+    #[error("{contender} is refused on {case}: {reason}")]
+    Refused {
+        /// The contender.
+        contender: String,
+        /// The case.
+        case: String,
+        /// Why.
+        reason: String,
+    },
+    /// A contender failed while it ran.
+    #[error("{contender} failed on {case}: {said}")]
+    Failed {
+        /// The contender.
+        contender: String,
+        /// The case.
+        case: String,
+        /// What happened.
+        said: String,
+    },
     /// `PROOFMARK_ISA` names a level that does not exist or that the processor lacks.
     #[error("{0}")]
     Isa(String),
@@ -411,6 +448,12 @@ impl std::fmt::Display for TrustedPlace {
 }
 
 impl EngineError {
+    /// The refusal of a contender that a command needs.
+    pub(crate) fn refused(who: &ContenderId, case: &Case, proof: &Proof) -> EngineError {
+        let reason = proof.refusal.as_ref().map_or_else(String::new, |it| it.reason.clone());
+        EngineError::Refused { contender: who.to_string(), case: case.to_string(), reason }
+    }
+
     /// The severity of a failure that is not the command's fault; `None` if the command was wrong.
     pub fn severity(&self) -> Option<Severity> {
         match self {
@@ -422,12 +465,15 @@ impl EngineError {
             }
             EngineError::Submission(error) => error.severity(),
             EngineError::Store(StoreError::BadName(_) | StoreError::Renamed { .. }) => None,
-            EngineError::Build { .. } | EngineError::NoGreeting { .. } => Some(Severity::Crashed),
+            EngineError::Build { .. }
+            | EngineError::NoGreeting { .. }
+            | EngineError::Failed { .. } => Some(Severity::Crashed),
             EngineError::NoTruth { reason: NoTruth::Absent(_), .. }
             | EngineError::Store(_)
             | EngineError::AbsentPeer { .. }
             | EngineError::BrokenPeer { .. }
             | EngineError::NoSandbox { .. }
+            | EngineError::DeviceProbe(_)
             | EngineError::SelfTest { .. }
             | EngineError::NoRoom { .. }
             | EngineError::Suite { .. }

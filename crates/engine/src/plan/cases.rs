@@ -25,7 +25,7 @@ pub(crate) fn checked(
         let (entry, case) = fitting(case)?;
         check_room(entry, &case, free_bytes)?;
         match inapplicable(cache, entry, &case) {
-            Some(reason) => Err(EngineError::Nothing(reason)),
+            Some(reason) => Err(EngineError::Unfit(reason)),
             None => Ok((entry, case)),
         }
     };

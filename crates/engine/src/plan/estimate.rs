@@ -9,7 +9,7 @@ use proofmark_measure::{Clock, MonotonicClock, RaceRules};
 use proofmark_peers::{PEERS, Peer};
 use proofmark_schema::plan::{Item, Plan};
 use proofmark_schema::{Case, ContenderId, DType, Isa, Work};
-use std::collections::BTreeMap;
+use std::collections::BTreeSet;
 
 /// Nanoseconds per unit of what proofs count. They are fitted to the processor time of 15 proofs of
 /// six ops, from 0.4 to 9 seconds long, and predict each of those within a fifth. They hold for one
@@ -45,6 +45,13 @@ pub(crate) struct Estimate {
     pub(crate) races: f64,
 }
 
+impl Estimate {
+    /// The same with proofs that take so many times as long.
+    pub(crate) fn at_pace(self, pace: f64) -> Estimate {
+        Estimate { proofs: pace * self.proofs, ..self }
+    }
+}
+
 /// Writes the estimated time into a plan. It depends on the items alone, so a plan that is made
 /// again or merged from shards gets the same estimate.
 pub(crate) fn write(plan: &mut Plan) {
@@ -53,43 +60,68 @@ pub(crate) fn write(plan: &mut Plan) {
     plan.estimate_seconds = proofs + races;
 }
 
-/// Every proof of a run is made anew: verdicts that `prove` has stored save a run no time.
 fn estimate(plan: &Plan) -> Estimate {
-    let mut seconds = Estimate::default();
-    let mut portfolios = BTreeMap::new();
-    for item in &plan.items {
-        let Ok(entry) = find_op(&item.case.op) else { continue };
+    let add = |sum: Estimate, item: Estimate| Estimate {
+        proofs: sum.proofs + item.proofs,
+        races: sum.races + item.races,
+    };
+    by_item(plan, |_| true).into_iter().fold(Estimate::default(), add)
+}
+
+/// The estimate of each item; nothing of an item that is not left. The first item that has a
+/// contender proves its portfolio too. Every proof of a run is made anew: verdicts that `prove` has
+/// stored save a run no time.
+pub(crate) fn by_item(plan: &Plan, is_left: impl Fn(&Item) -> bool) -> Vec<Estimate> {
+    let mut proven = BTreeSet::new();
+    let estimate = |item: &Item| {
+        let entry = find_op(&item.case.op).ok().filter(|_| is_left(item));
+        let Some(entry) = entry else { return Estimate::default() };
+        let (case, threads) = (&item.case, item.threads);
+        let mut proofs = 0.0;
         for who in &item.field {
-            seconds.proofs += proof(entry, &item.case, who, item, depth_for(entry, &item.case));
-            let key = (item.case.op.as_str(), item.case.dtype, who, item.threads);
-            portfolios.entry(key).or_insert((entry, item));
+            proofs += proof(entry, case, who, threads, depth_for(entry, case));
+            if proven.insert((case.op.clone(), case.dtype, who.clone(), threads)) {
+                proofs += portfolio(entry, who, case.dtype, threads);
+            }
         }
-        seconds.races += race(entry, item, &race_rules(plan.kind, plan.seed));
-    }
-    for ((_, dtype, who, _), (entry, item)) in portfolios {
-        let cases = entry.op.proof_cases(dtype);
-        let each = cases.iter().map(|case| proof(entry, case, who, item, Depth::Full));
-        seconds.proofs += each.sum::<f64>();
-    }
-    seconds
+        Estimate { proofs, races: race(entry, item, &race_rules(plan.kind, plan.seed)) }
+    };
+    plan.items.iter().map(estimate).collect()
+}
+
+/// Seconds of the proof of a contender on its op's portfolio.
+pub(crate) fn portfolio(
+    entry: &'static Entry,
+    who: &ContenderId,
+    dtype: DType,
+    threads: usize,
+) -> f64 {
+    let cases = entry.op.proof_cases(dtype);
+    cases.iter().map(|case| proof(entry, case, who, threads, Depth::Full)).sum()
 }
 
 /// Seconds of the examination of a case.
-fn proof(entry: &'static Entry, case: &Case, who: &ContenderId, item: &Item, depth: Depth) -> f64 {
+fn proof(
+    entry: &'static Entry,
+    case: &Case,
+    who: &ContenderId,
+    threads: usize,
+    depth: Depth,
+) -> f64 {
     // An estimate must not depend on the processor's paths, so only the scalar path counts: it is
     // the slowest sibling.
     let siblings = Roster::new("native/*@*", Isa::Scalar).siblings(entry, who, Some(case));
-    let others = siblings.iter().map(|other| call_ns(entry, case, other, item.threads));
+    let others = siblings.iter().map(|other| call_ns(entry, case, other, threads));
     let others: f64 = others.sum();
     // Any seed will do: it determines which places are drawn, not how many.
-    let rules = proof_rules(0, item.threads, siblings, depth);
+    let rules = proof_rules(0, threads, siblings, depth);
     let Expense { calls, moved, filled, judged, operations } = expense(entry.op, case, &rules);
     let counted = cost::CALL * calls as f64
         + cost::MOVED * moved as f64
         + cost::FILLED * filled as f64
         + cost::JUDGED * judged as f64
         + cost::OPERATION * operations as f64;
-    let called = calls as f64 * call_ns(entry, case, who, item.threads) + others;
+    let called = calls as f64 * call_ns(entry, case, who, threads) + others;
     1e-9 * (worker_ns(who) + counted + called)
 }
 
@@ -135,7 +167,13 @@ fn call_ns(entry: &Entry, case: &Case, who: &ContenderId, threads: usize) -> f64
 /// contenders of a field are proven at once.
 #[must_use]
 pub fn at_this_pace(plan: &Plan) -> Plan {
-    scaled(plan, pace() / at_once(plan, processors()))
+    scaled(plan, pace_of(plan))
+}
+
+/// How many times longer the proofs of a plan take here than its estimate, which counts them one
+/// after the other on the machine whose costs were fitted.
+pub(crate) fn pace_of(plan: &Plan) -> f64 {
+    pace() / at_once(plan, processors())
 }
 
 /// The mean number of concurrent proofs over the plan.
@@ -154,7 +192,7 @@ fn scaled(plan: &Plan, pace: f64) -> Plan {
 }
 
 /// How many times longer an oracle takes here than on the machine whose costs were fitted.
-fn pace() -> f64 {
+pub(crate) fn pace() -> f64 {
     let Ok(entry) = find_op("matmul") else { return 1.0 };
     let side = 64;
     let case = Case::new("matmul", DType::F32);

@@ -42,12 +42,12 @@ pub fn plan(request: &Request) -> Result<Plan, EngineError> {
             (_, Some(hint)) => format!("{why}; {hint}"),
             (_, None) => why.to_string(),
         };
-        plan.absent.push(Absence { contender: pattern, case: "any".to_owned(), reason });
+        plan.absent.push(Absence { contender: pattern, case: ANY.to_owned(), reason });
     }
     let (free_bytes, mut no_room) = (proofmark_machine::load().available_bytes, None);
     for wanted in cases {
         if let Some(sizes) = lacking(wanted.entry, &wanted.case, free_bytes) {
-            let (contender, case) = ("any".to_owned(), wanted.case.to_string());
+            let (contender, case) = (ANY.to_owned(), wanted.case.to_string());
             plan.absent.push(Absence { contender, case: case.clone(), reason: sizes.clone() });
             no_room.get_or_insert(EngineError::NoRoom { case, sizes });
             continue;
@@ -65,10 +65,8 @@ pub fn plan(request: &Request) -> Result<Plan, EngineError> {
         return Err(error);
     }
     if plan.items.is_empty() {
-        let why = plan.absent.first().map_or("no case".to_owned(), |absence| {
-            format!("{}: {}", absence.contender, absence.reason)
-        });
-        return Err(EngineError::Nothing(why));
+        let none = || EngineError::Unfit("there is no case to run".to_owned());
+        return Err(nobody(&plan.absent).unwrap_or_else(none));
     }
     super::estimate::write(&mut plan);
     Ok(plan)
@@ -119,7 +117,7 @@ fn memories(plan: &mut Plan, request: &Request, entry: &Entry, case: &Case) -> V
     let mut memories = Vec::new();
     for &cache in &request.caches {
         if let Some(reason) = inapplicable(cache, entry, case) {
-            let (contender, case) = ("any".to_owned(), case.to_string());
+            let (contender, case) = (ANY.to_owned(), case.to_string());
             plan.absent.push(Absence { contender, case, reason });
         } else {
             memories.extend(request.pages.iter().map(|&pages| Memory { cache, pages }));
@@ -169,10 +167,22 @@ fn cases_of(entry: &'static Entry, request: &Request) -> Result<Vec<Case>, Engin
     Ok(cases)
 }
 
+/// What an absence is of that is of no single case, or of no single contender.
+const ANY: &str = "any";
+
+/// Why no contender can run: the reason of the first that is absent.
+pub(crate) fn nobody(absent: &[Absence]) -> Option<EngineError> {
+    let Absence { contender, reason, .. } = absent.first()?;
+    Some(match contender.as_str() {
+        ANY => EngineError::Unfit(reason.clone()),
+        who => EngineError::NoField(format!("{who}: {reason}")),
+    })
+}
+
 fn size_sweep(suite: &Suite, size: &str) -> Result<Sweep, EngineError> {
     let sizes = suite.sizes.get(size).ok_or_else(|| {
         let known: Vec<&str> = suite.sizes.keys().map(String::as_str).collect();
-        EngineError::Nothing(format!("there is no size `{size}` (sizes: {})", known.join(", ")))
+        EngineError::Unfit(format!("there is no size `{size}` (sizes: {})", known.join(", ")))
     })?;
     let axes = sizes.iter().map(|(name, &size)| (name.clone(), vec![size]));
     Ok(Sweep { axes: axes.collect() })

@@ -129,10 +129,8 @@ fn sample(
     let by = sampler(request)?;
     let arena = &isolated(arena, [&who])?;
     let admission = Admission::new(arena, request.seed, request.cap, listener);
-    let proven = admission.admit(entry, &case, &who, request.threads).map_err(|proof| {
-        let why = proof.refusal.map_or_else(String::new, |refusal| refusal.reason);
-        EngineError::Nothing(format!("{who} on {case}: {why}"))
-    })?;
+    let admitted = admission.admit(entry, &case, &who, request.threads);
+    let proven = admitted.map_err(|proof| EngineError::refused(&who, &case, &proof))?;
     let revealed = proven.reveal(request.seed);
     let cpu = (request.threads == 1).then(last_processor);
     let sampled_hertz = (by == SampledBy::Own).then_some(request.hertz);
@@ -144,10 +142,14 @@ fn sample(
         heap_pad: 0,
         mapping_pad: 0,
     };
-    let failed = |why: String| EngineError::Nothing(format!("{who} on {case}: {why}"));
+    let failed = |said: String| EngineError::Failed {
+        contender: who.to_string(),
+        case: case.to_string(),
+        said,
+    };
     let mut entrant =
         proven.enter(&trial, &revealed, &seat, None).map_err(|fault| failed(fault.to_string()))?;
-    let counted = run(&mut entrant, request, by)?;
+    let counted = run(&mut entrant, request, by, &failed)?;
     let maps = std::fs::read_to_string(format!("/proc/{}/maps", entrant.pid()))
         .map_err(|error| EngineError::Sampling(error.to_string()))?;
     let symbols = Symbols::of(&maps);
@@ -174,10 +176,11 @@ fn run(
     entrant: &mut Entrant<'_>,
     request: &ProfileRequest,
     by: SampledBy,
+    failed: &dyn Fn(String) -> EngineError,
 ) -> Result<Counted, EngineError> {
     let mut batch = |calls: u32| {
         let batch = Batch { calls, ..Batch::default() };
-        entrant.run(&batch).map_err(|fault| EngineError::Nothing(fault.to_string()))
+        entrant.run(&batch).map_err(|fault| failed(fault.to_string()))
     };
     // The first call starts threads, so the second one is representative.
     batch(1)?;
@@ -195,7 +198,7 @@ fn run(
     let start = clock.now_ns();
     while (clock.now_ns() - start) as f64 / 1e9 < request.seconds {
         let batch = Batch { calls, ..Batch::default() };
-        let ran = entrant.run(&batch).map_err(|fault| EngineError::Nothing(fault.to_string()))?;
+        let ran = entrant.run(&batch).map_err(|fault| failed(fault.to_string()))?;
         made += u64::from(calls);
         // The worker reports these numbers, and any may be as large as it likes.
         wall = wall.saturating_add(ran.wall_ns);

@@ -85,7 +85,7 @@ impl<'a> Admission<'a> {
         let proven = certificate.prove(self.arena, entry.op, case, &rules);
         if let Err(proof) = &proven {
             let (what, outcome) = (format!("{case} {who}"), proof.outcome);
-            self.listener.hear(&Event::Judged { what, outcome });
+            self.listener.hear(&Event::Refused { what, outcome });
         }
         match proven {
             Ok(proven) if proven.proof().contract.interpreted => {
@@ -102,8 +102,7 @@ impl<'a> Admission<'a> {
         who: &ContenderId,
         rules: &Rules,
     ) -> Certificate<'static> {
-        let what = format!("{} {who} {dtype}", entry.op.name());
-        self.listener.hear(&Event::Certifying { what });
+        self.listener.hear(&Event::Certifying { contender: who.to_string() });
         certify(self.arena, entry.op, who, dtype, &entry.op.proof_cases(dtype), rules)
     }
 

@@ -17,6 +17,7 @@ pub(crate) fn race_field<'a>(
 ) -> (Option<Race>, Vec<(Proven<'a>, Proof)>) {
     let mut refused = Vec::new();
     while !field.is_empty() {
+        listener.hear(&Event::Racing { contenders: field.len() });
         match race(field, rules, &MonotonicClock) {
             Ok(race) => return (Some(race), refused),
             Err(fault) => {

@@ -31,7 +31,7 @@ pub fn trace(store: &Store, run: &str, most: usize) -> Result<Traced, EngineErro
     let races: Vec<(u64, &Race)> =
         run.items.iter().filter_map(|item| Some((item.item, item.race.as_ref()?))).collect();
     if races.is_empty() {
-        return Err(EngineError::Nothing(format!("run {} has no race to trace", run.id)));
+        return Err(EngineError::Unfit(format!("run {} has no race to trace", run.id)));
     }
     let all: usize = races.iter().map(|(_, race)| race.slices.len()).sum();
     let each = most / races.len();

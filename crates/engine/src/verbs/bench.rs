@@ -1,11 +1,12 @@
 //! Runs a plan: each item is certified, proven, raced and recorded before the next one starts.
 
-use crate::plan::race_rules;
+use crate::plan::{Forecast, race_rules};
 use crate::prove::Admission;
 use crate::race::{check_cache, isolated, race_field, tell_new_inputs};
 use crate::record::{RunLog, ceilings, raced, refused};
 use crate::{EngineError, Event, Listener, Shard, find_op};
 use proofmark_arena::Arena;
+use proofmark_gate::Proven;
 use proofmark_machine::Ceilings;
 use proofmark_measure::{Clock, MonotonicClock, RaceRules};
 use proofmark_schema::plan::{Item, Plan};
@@ -91,51 +92,41 @@ impl Bench<'_> {
         self.listener.hear(&Event::Started { run: log.id(), items, done: done.len() });
         let facts = proofmark_machine::facts(self.cap);
         let ceilings = ceilings(self.store, &facts, self.cap, self.listener);
-        let clock = MonotonicClock;
-        let start = clock.now_ns();
+        let is_left = |item: &Item| done.iter().all(|entry| entry.item != item.index);
+        let mut forecast = Forecast::of_plan(plan, is_left);
         let admission = Admission::new(arena, plan.seed, self.cap, self.listener);
         let mut records: Vec<Record> = Vec::new();
-        let mut finished = 0;
         for (place, item) in plan.items.iter().enumerate() {
             if let Some(entry) = done.iter().find(|entry| entry.item == item.index) {
                 records.extend(entry.records.iter().cloned());
                 continue;
             }
-            let left = (items - done.len() - finished) as f64;
-            let each = if finished == 0 {
-                plan.estimate_seconds / items as f64
-            } else {
-                (clock.now_ns() - start) as f64 / 1e9 / finished as f64
-            };
-            self.listener.hear(&Event::Racing {
+            self.listener.hear(&Event::Item {
                 number: place + 1,
                 of: items,
                 case: item.case.to_string(),
-                seconds_left: each * left,
+                seconds_left: forecast.seconds_left(),
             });
-            records.extend(log.append(self.run_item(plan, item, &admission, &ceilings)?)?);
-            finished += 1;
+            let start = MonotonicClock.now_ns();
+            let (field, refusals) = prove_item(item, &admission)?;
+            forecast.proved(place, seconds_since(start));
+            let start = MonotonicClock.now_ns();
+            records.extend(log.append(self.race_item(plan, item, field, refusals, &ceilings)?)?);
+            forecast.raced(place, seconds_since(start));
         }
         Ok((log.seal()?, records))
     }
 
-    fn run_item(
+    /// Races the proven contenders of an item; gives its records after those of the refused.
+    fn race_item(
         &self,
         plan: &Plan,
         item: &Item,
-        admission: &Admission<'_>,
+        mut field: Vec<Proven<'_>>,
+        mut records: Vec<Record>,
         ceilings: &Ceilings,
     ) -> Result<ItemEntry, EngineError> {
         let entry = find_op(&item.case.op)?;
-        let mut records = Vec::new();
-        let mut field = Vec::new();
-        let all: Vec<_> = item.field.iter().map(|who| (who, item.threads)).collect();
-        for admitted in admission.admit_all(entry, &item.case, &all) {
-            match admitted {
-                Ok(proven) => field.push(proven),
-                Err(proof) => records.push(refused(entry, item, Receipt::default(), *proof)),
-            }
-        }
         let seed = proofmark_tensor::mix(plan.seed, 1, item.index);
         let rules = RaceRules {
             memory: item.memory,
@@ -154,4 +145,25 @@ impl Bench<'_> {
         }
         Ok(ItemEntry { item: item.index, race, decided: None, records })
     }
+}
+
+/// The proven contenders of an item, and the records of those that were refused.
+fn prove_item<'a>(
+    item: &Item,
+    admission: &Admission<'a>,
+) -> Result<(Vec<Proven<'a>>, Vec<Record>), EngineError> {
+    let entry = find_op(&item.case.op)?;
+    let (mut field, mut records) = (Vec::new(), Vec::new());
+    let all: Vec<_> = item.field.iter().map(|who| (who, item.threads)).collect();
+    for admitted in admission.admit_all(entry, &item.case, &all) {
+        match admitted {
+            Ok(proven) => field.push(proven),
+            Err(proof) => records.push(refused(entry, item, Receipt::default(), *proof)),
+        }
+    }
+    Ok((field, records))
+}
+
+fn seconds_since(start: u64) -> f64 {
+    (MonotonicClock.now_ns() - start) as f64 / 1e9
 }

@@ -74,7 +74,7 @@ pub const TARGETS: &str = include_str!("../../suites/seeds/002-targets.toml");
 /// # Errors
 /// If the text is not of the form.
 pub fn read_targets(text: &str) -> Result<Vec<Target>, EngineError> {
-    let bad = |error: toml::de::Error| EngineError::Nothing(format!("targets: {error}"));
+    let bad = |error: toml::de::Error| EngineError::Unfit(format!("targets: {error}"));
     toml::from_str::<Targets>(text).map(|targets| targets.target).map_err(bad)
 }
 
@@ -110,7 +110,10 @@ fn allocation(all: &mut Vec<Cost>) -> Result<(), EngineError> {
             recycler.give(black_box(buffer));
         }));
     }
-    Mapping::anonymous(1 << 20).map_err(|error| EngineError::Nothing(error.to_string()))?;
+    Mapping::anonymous(1 << 20).map_err(|error| EngineError::SelfTest {
+        what: "allocation between guard pages".to_owned(),
+        said: error.to_string(),
+    })?;
     all.push(times("allocation/mapped between guard pages, 1024 KiB", || {
         black_box(Mapping::anonymous(1 << 20).ok());
     }));

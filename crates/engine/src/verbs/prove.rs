@@ -1,7 +1,7 @@
 //! Proofs over whole portfolios, on all processors at once.
 
 use crate::jobs::{processors, run_all};
-use crate::plan::{check_room, depth_for, fitting, proof_rules};
+use crate::plan::{Proofs, check_room, depth_for, fitting, proof_rules};
 use crate::prove::{Certified, ProveRequest};
 use crate::race::isolated;
 use crate::{EngineError, Event, Listener, ProofBook, Roster, Shard, find_op};
@@ -50,7 +50,10 @@ pub fn prove(
     let arena = &isolated(arena, jobs.iter().map(|(_, who, _)| who))?;
     // If a verdict cannot be kept, proving the rest would be wasted work.
     let is_stopped = AtomicBool::new(false);
-    let results = run_all(&jobs, processors(), |(entry, who, dtype)| {
+    let proofs = Proofs::begin(&jobs, request.threads);
+    let places: Vec<usize> = (0..jobs.len()).collect();
+    let results = run_all(&places, processors(), |&place| {
+        let (entry, who, dtype) = &jobs[place];
         if is_stopped.load(Ordering::Relaxed) {
             return None;
         }
@@ -60,7 +63,8 @@ pub fn prove(
         let kept = book.keep(&certified);
         is_stopped.fetch_or(kept.is_err(), Ordering::Relaxed);
         let what = format!("{} {} {}", certified.op, who, dtype);
-        listener.hear(&Event::Judged { what, outcome: certified.outcome });
+        let progress = Some(proofs.ended(place));
+        listener.hear(&Event::Judged { what, outcome: certified.outcome, progress });
         Some(kept.map(|()| certified))
     });
     let certified = results.into_iter().flatten().collect::<Result<_, _>>()?;
@@ -115,7 +119,10 @@ fn jobs(
         return Err(roster.why_unmatched(pattern, &entries));
     }
     if jobs.is_empty() {
-        return Err(EngineError::Nothing(format!("no kernel matches `{}`", request.with)));
+        return Err(EngineError::Unfit(format!(
+            "no contender of these ops matches `{}`",
+            request.with
+        )));
     }
     Ok((roster, jobs))
 }

@@ -55,7 +55,7 @@ fn attempt(
     let case = proofmark_contract::complete_case(entry.op, &Case::new(OP, DType::F32));
     let signature = check_case(entry.op, &case)
         .map_err(|reason| EngineError::Case { case: case.to_string(), reason })?;
-    let contender = ContenderId::planted(escape.specimen.name, Isa::Scalar);
+    let contender = ContenderId::planted(escape.specimen.name, Some(Isa::Scalar));
     let try_it = |worker: &mut Worker| -> Result<bool, Fault> {
         worker.load(&contender, &case, 1, 0)?;
         worker.attach(&plans(&signature))?;

@@ -206,7 +206,7 @@ fn run_job(arena: &Arena, job: &Job, listener: &dyn Listener) -> Done {
                 let outcome =
                     if result.refusal.is_some() { Outcome::Wrong } else { Outcome::Proven };
                 let what = format!("{} mutant/{name} {dtype}", entry.op.name());
-                listener.hear(&Event::Judged { what, outcome });
+                listener.hear(&Event::Judged { what, outcome, progress: None });
             }
             Done::Mutant(entry.op.name(), result)
         }
@@ -215,7 +215,11 @@ fn run_job(arena: &Arena, job: &Job, listener: &dyn Listener) -> Done {
             if let Some(result) = &result {
                 let refused = result.refusal.as_ref().map(|refusal| refusal.outcome);
                 let what = format!("{} {who} {dtype}", entry.op.name());
-                listener.hear(&Event::Judged { what, outcome: refused.unwrap_or(Outcome::Proven) });
+                listener.hear(&Event::Judged {
+                    what,
+                    outcome: refused.unwrap_or(Outcome::Proven),
+                    progress: None,
+                });
             }
             Done::Correct(entry.op.name(), result)
         }

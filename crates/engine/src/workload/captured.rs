@@ -43,7 +43,7 @@ fn once() -> u64 {
 
 /// The case of a line.
 pub(super) fn of_line(line: &str) -> Result<Wanted, EngineError> {
-    let bad = |reason: String| EngineError::Nothing(format!("not a captured call: {reason}"));
+    let bad = |reason: String| EngineError::Unfit(format!("not a captured call: {reason}"));
     let call: Captured = serde_json::from_str(line).map_err(|error| bad(error.to_string()))?;
     let entry = find_op(&call.op)?;
     let dtype: DType =

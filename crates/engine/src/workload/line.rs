@@ -18,7 +18,7 @@ use proofmark_schema::{AttrValue, Case, DType};
 /// The cases of a line that is not empty.
 pub(super) fn of_line(line: &str) -> Result<Vec<Wanted>, EngineError> {
     let (head, rest) = line.split_once(char::is_whitespace).unwrap_or((line, ""));
-    let form = || EngineError::Nothing(format!("`{head}` is not of the form `op:f32,bf16`"));
+    let form = || EngineError::Unfit(format!("`{head}` is not of the form `op:f32,bf16`"));
     let (op, dtypes) = head.split_once(':').ok_or_else(form)?;
     let entry = find_op(op)?;
     let dtypes: Vec<DType> =
@@ -28,8 +28,7 @@ pub(super) fn of_line(line: &str) -> Result<Vec<Wanted>, EngineError> {
     let mut used = None;
     let mut times = 1;
     for part in rest.split_whitespace() {
-        let bad =
-            |form: &str| EngineError::Nothing(format!("`{part}` is not of the form `{form}`"));
+        let bad = |form: &str| EngineError::Unfit(format!("`{part}` is not of the form `{form}`"));
         if let Some(place) = part.strip_prefix('@') {
             used = Some(place_of(place).ok_or_else(|| bad("@model:tokens/layer"))?);
         } else if let Some(count) = part.strip_prefix('x').and_then(|count| count.parse().ok()) {
@@ -49,7 +48,7 @@ pub(super) fn of_line(line: &str) -> Result<Vec<Wanted>, EngineError> {
     let combinations = sweep.combinations();
     if combinations.len().saturating_mul(dtypes.len()) > MOST_CASES {
         let told = "a line has more than 100,000 cases: give fewer sizes or element types";
-        return Err(EngineError::Nothing(told.to_owned()));
+        return Err(EngineError::Unfit(told.to_owned()));
     }
     let mut cases = Vec::new();
     for dtype in dtypes {

@@ -136,7 +136,7 @@ pub(crate) fn cases(
     }
     if once.is_empty() {
         let why = format!("`{name}` has no case of these ops and element types (it has {types})");
-        return Err(EngineError::Nothing(why));
+        return Err(EngineError::Unfit(why));
     }
     Ok(once)
 }

@@ -65,7 +65,7 @@ impl<'a> Bout<'a> {
         };
         let item = &self.plan.items[number];
         let entry = find_op(&item.case.op)?;
-        self.listener.hear(&Event::Racing {
+        self.listener.hear(&Event::Item {
             number: case + 1,
             of: cases,
             case: format!("{}{again}", item.case),
@@ -84,6 +84,7 @@ impl<'a> Bout<'a> {
             quiet_ns: (self.request.quiet_seconds * 1e9) as u64,
             ..RaceRules::standard(seed)
         };
+        self.listener.hear(&Event::Racing { contenders: field.len() });
         let (race, ruling) = match rule(field, &rules, &stopping, &MonotonicClock) {
             Ok(ruled) => ruled,
             Err(fault) => {

@@ -163,7 +163,7 @@ impl Panel<'_> {
     /// Races one case and keeps it; whether the judgement goes on.
     fn race(&mut self, at: usize, field: &[Proven<'_>; 2]) -> Result<bool, EngineError> {
         let (entry, item) = (self.request.entry, &self.plan.items[at]);
-        self.listener.hear(&Event::Racing {
+        self.listener.hear(&Event::Item {
             number: at + 1,
             of: self.plan.items.len(),
             case: item.case.to_string(),

@@ -17,6 +17,7 @@ use proofmark_ops::blocks::gemm::Blocking;
 use proofmark_ops::library;
 use proofmark_ops::tuning::Blocks;
 use proofmark_schema::machine::MachineFacts;
+use proofmark_schema::proof::Proof;
 use proofmark_schema::race::Verdict;
 use proofmark_schema::{Cache, Case, ContenderId, Family, Isa};
 use proofmark_store::Store;
@@ -115,15 +116,14 @@ struct Stand<'a> {
 }
 
 impl<'a> Stand<'a> {
-    /// Certified and proven on the case, or the reason why not.
+    /// Certified and proven on the case, or the proof that refuses it.
     fn admit(
         &mut self,
         entry: &'static Entry,
         case: &Case,
         threads: usize,
-    ) -> Result<Proven<'a>, String> {
-        let admitted = self.admission.admit(entry, case, &self.way.who, threads);
-        admitted.map_err(|proof| refusal(&self.way.name(), case, &proof))
+    ) -> Result<Proven<'a>, Box<Proof>> {
+        self.admission.admit(entry, case, &self.way.who, threads)
     }
 }
 
@@ -157,7 +157,7 @@ impl<'a> Sought<'a> {
         cases: &'a [(&'static Entry, Case)],
     ) -> Result<Sought<'a>, EngineError> {
         let Some((entry, case)) = cases.first() else {
-            return Err(EngineError::Nothing("no case was given".to_owned()));
+            return Err(EngineError::Unfit("there is no case to choose for".to_owned()));
         };
         let built_in = built_in(entry, case, request)?;
         let key = question(request, cases, &facts.fingerprint, here);
@@ -188,7 +188,7 @@ fn built_in(
     case: &Case,
     request: &ChooseRequest,
 ) -> Result<Way, EngineError> {
-    let none = |why: String| EngineError::Nothing(format!("{case}: {why}"));
+    let none = |why: String| EngineError::Unfit(format!("{case}: {why}"));
     match request.among {
         Among::Kernels => {
             let chosen = library::choose(entry, case, request.terms.threads);
@@ -304,11 +304,12 @@ impl Search<'_> {
         self.races.announce(case, most);
         let [against, option] = stands;
         let ways = [against.way, option.way];
-        let best = against.admit(entry, case, threads).map_err(EngineError::Nothing)?;
+        let best = against.admit(entry, case, threads);
+        let best = best.map_err(|proof| EngineError::refused(&against.way.who, case, &proof))?;
         let other = match option.admit(entry, case, threads) {
             Ok(proven) => proven,
-            Err(why) => {
-                self.refused.push(why);
+            Err(proof) => {
+                self.refused.push(refusal(&option.way.name(), case, &proof));
                 return Ok(None);
             }
         };

@@ -67,7 +67,7 @@ impl<'a> Races<'a> {
     /// Says that a race on this case begins, of `most` that there may be.
     pub(super) fn announce(&self, case: &Case, most: usize) {
         let number = self.items.len();
-        self.listener.hear(&Event::Racing {
+        self.listener.hear(&Event::Item {
             number: number + 1,
             of: most.max(number + 1),
             case: case.to_string(),
@@ -96,6 +96,7 @@ impl<'a> Races<'a> {
             quiet_ns: (quiet_seconds * 1e9) as u64,
             ..RaceRules::standard(proofmark_tensor::mix(seed, 4, number))
         };
+        self.listener.hear(&Event::Racing { contenders: field.len() });
         let (race, ruling) = match rule(field, &rules, &stopping, &MonotonicClock) {
             Ok(ruled) => ruled,
             Err(fault) => {

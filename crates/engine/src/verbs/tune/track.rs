@@ -1,6 +1,6 @@
 //! The races of a crossing, one size after the other.
 
-use super::races::{Races, Shown, refusal};
+use super::races::{Races, Shown};
 use super::request::TuneRequest;
 use crate::prove::Admission;
 use crate::{EngineError, Listener};
@@ -85,7 +85,7 @@ impl<'a> Track<'a> {
         }
         if places.is_empty() {
             let why = format!("no race along {} of {} came to an end", request.axis, self.case);
-            return Err(EngineError::Nothing(why));
+            return Err(EngineError::Unfit(why));
         }
         places.sort_by_key(|place| place.at);
         Ok(places)
@@ -125,7 +125,7 @@ impl<'a> Track<'a> {
         let mut admitted = admission.admit_all(entry, &case, &all).into_iter().zip(&self.between);
         let mut next = || {
             let (admitted, who) = admitted.next().expect("an answer for each");
-            admitted.map_err(|proof| EngineError::Nothing(refusal(who, &case, &proof)))
+            admitted.map_err(|proof| EngineError::refused(who, &case, &proof))
         };
         let field = [next()?, next()?];
         let names = self.between.each_ref().map(ContenderId::to_string);

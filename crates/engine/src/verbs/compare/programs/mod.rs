@@ -129,7 +129,7 @@ impl Meeting<'_> {
     ) -> Result<Option<Evidence>, EngineError> {
         let again = if round == Round::Screen { "" } else { " again" };
         let name = self.comparison.decisions[case].name.clone();
-        self.programs.listener.hear(&Event::Racing {
+        self.programs.listener.hear(&Event::Item {
             number: case + 1,
             of: self.contests.len(),
             case: format!("{name}{again}"),
