@@ -3,9 +3,10 @@
 use crate::cells::cells;
 use crate::metrics;
 use crate::winner::winner;
+use proofmark_schema::conditions::{Conditions, Quiet, Ruler};
 use proofmark_schema::finding::{Finding, Severity};
 use proofmark_schema::quantity::{Nanos, three_digits};
-use proofmark_schema::record::{Limits, Record};
+use proofmark_schema::record::{Limits, Performance, Record};
 use proofmark_schema::{DType, Outcome};
 
 /// Efficiency above which a record is flagged: probes and times each err by a few per cent.
@@ -21,7 +22,7 @@ const DRIFT: f64 = 0.02;
 pub fn findings(records: &[Record]) -> Vec<Finding> {
     let mut found: Vec<Finding> = records.iter().filter_map(refusal).collect();
     found.extend(records.iter().filter_map(too_fast));
-    found.extend(records.iter().filter_map(wide_interval));
+    found.extend(wide_intervals(records));
     found.extend(records.iter().flat_map(conditions));
     found.extend(cells(records).iter().filter_map(|cell| fastest(cell)));
     found
@@ -89,36 +90,73 @@ fn is_bound_by_traffic(record: &Record, limits: &Limits) -> bool {
         >= record.work.flops as f64 / limits.flops_per_second
 }
 
-fn wide_interval(record: &Record) -> Option<Finding> {
-    let performance = record.judged.performance()?;
-    let width = performance.wall_ns.relative_half_width();
-    if width <= WIDE {
-        return None;
-    }
-    let claim = format!(
-        "{} on {} is known only to ±{} %: {} over {} trials",
-        record.contender,
-        record.case,
-        three_digits(width * 100.0),
+/// The times that are not worth much, as one finding: they have one cause and one remedy.
+fn wide_intervals(records: &[Record]) -> Option<Finding> {
+    let measured = records.iter().filter_map(|of| Some((of, of.judged.performance()?)));
+    let measured: Vec<_> = measured.collect();
+    let width = |performance: &Performance| performance.wall_ns.relative_half_width();
+    let wide: Vec<_> = measured.iter().filter(|(_, of)| width(of) > WIDE).collect();
+    let (record, performance) = wide.iter().max_by(|a, b| width(a.1).total_cmp(&width(b.1)))?;
+    let (contender, case) = (&record.contender, &record.case);
+    let worst = format!(
+        "±{} %: {} over {} trials",
+        three_digits(width(performance) * 100.0),
         Nanos(performance.wall_ns.estimate),
         performance.trials
     );
+    let claim = match wide.len() {
+        1 => format!("{contender} on {case} is known only to {worst}"),
+        many => format!(
+            "{many} of {} times are known only to ±{} % or worse, {contender} on {case} only to \
+             {worst}",
+            measured.len(),
+            three_digits(WIDE * 100.0)
+        ),
+    };
     let advice = "let nothing else run on the machine (`proofmark doctor` shows what does), or \
                   give the case more trials";
     let severity = Severity::Undecided;
-    Some(Finding { severity, claim, items: vec![record.item], advice: advice.to_owned() })
+    let mut items: Vec<u64> = wide.iter().map(|(record, _)| record.item).collect();
+    items.dedup();
+    Some(Finding { severity, claim, items, advice: advice.to_owned() })
 }
 
-/// What the rulers and the wait for a quiet machine say of a race; reported with its first arm
-/// only.
+/// What disturbed a race.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Disturbance {
+    /// What others did, if the machine was not quiet.
+    pub noise: Option<Quiet>,
+    /// How much slower the processor became, as a share, if it clearly did.
+    pub slower: Option<f64>,
+    /// The change of each ruler over the race, as a share, where it is clear.
+    pub drifts: Vec<(Ruler, f64)>,
+}
+
+/// What the rulers and the wait for a quiet machine say of a race; nothing of a record that is not
+/// of its first arm.
+pub fn disturbance(record: &Record) -> Option<Disturbance> {
+    let performance = record.judged.performance().filter(|of| of.slices.arm == 0)?;
+    let Conditions { quiet, throttled, rulers, .. } = performance.conditions.as_ref()?;
+    let is_clear = |low: f64, high: f64| low > DRIFT || high < -DRIFT;
+    let drift = rulers.iter().filter_map(|ruler| {
+        let drift = ruler.drift.filter(|drift| is_clear(drift.low, drift.high))?;
+        Some((ruler.ruler, drift.estimate))
+    });
+    Some(Disturbance {
+        noise: quiet.filter(|quiet| !quiet.is_quiet),
+        slower: throttled.as_ref().map(|ratio| ratio.estimate - 1.0),
+        // A drift is how a slower processor shows.
+        drifts: if throttled.is_some() { Vec::new() } else { drift.collect() },
+    })
+}
+
 fn conditions(record: &Record) -> Vec<Finding> {
-    let performance = record.judged.performance().filter(|of| of.slices.arm == 0);
-    let Some(conditions) = performance.and_then(|of| of.conditions.as_ref()) else {
+    let Some(Disturbance { noise, slower, drifts }) = disturbance(record) else {
         return Vec::new();
     };
     let percent = |share: f64| format!("{} %", three_digits(share * 100.0));
     let mut found = Vec::new();
-    if let Some(quiet) = conditions.quiet.filter(|quiet| !quiet.is_quiet) {
+    if let Some(quiet) = noise {
         found.push((
             format!(
                 "noisy: others used {} of the processors after {} s of waiting, {} was stolen",
@@ -129,21 +167,17 @@ fn conditions(record: &Record) -> Vec<Finding> {
             "let nothing else run on the machine; `proofmark doctor` shows what does",
         ));
     }
-    if let Some(ratio) = &conditions.throttled {
+    if let Some(share) = slower {
         found.push((
-            format!("throttled: the processor became {} slower", percent(ratio.estimate - 1.0)),
+            format!("throttled: the processor became {} slower", percent(share)),
             "ratios hold, because arms are interleaved; times do not: let the machine cool, or \
              look for a limit on its processors",
         ));
-    } else {
-        let is_clear = |low: f64, high: f64| low > DRIFT || high < -DRIFT;
-        let drifts = conditions.rulers.iter().filter_map(|ruler| {
-            let drift = ruler.drift.filter(|drift| is_clear(drift.low, drift.high))?;
-            Some(format!("drift: the {} ruler by {}", ruler.ruler.name(), percent(drift.estimate)))
-        });
-        let advice = "ratios hold, because arms are interleaved; read times with care";
-        found.extend(drifts.map(|claim| (claim, advice)));
     }
+    let advice = "ratios hold, because arms are interleaved; read times with care";
+    found.extend(drifts.into_iter().map(|(ruler, share)| {
+        (format!("drift: the {} ruler by {}", ruler.name(), percent(share)), advice)
+    }));
     let place = format!("{} with {}", record.case, threads(record.threads));
     let finding = |(claim, advice): (String, &str)| Finding {
         severity: Severity::Note,
@@ -314,5 +348,20 @@ mod tests {
         let found = findings(&[record]);
         assert_eq!(exit_severity(&found), Some(Severity::Undecided));
         assert!(found[0].claim.contains("100 ms"), "{}", found[0].claim);
+    }
+
+    #[test]
+    fn many_wide_intervals_are_one_finding_that_names_the_widest() {
+        let wide = |contender: &str, arm, times: f64| {
+            let mut record = timed(contender, arm, 100.0);
+            performance(&mut record).wall_ns.high *= times;
+            record
+        };
+        let all = [wide("native/a", 0, 1.5), wide("native/b", 1, 3.0), timed("native/c", 2, 1.0)];
+        let found = wide_intervals(&all).unwrap();
+        let claim = &found.claim;
+        assert!(claim.starts_with("2 of 3 times are known only to ±10.0 % or worse"), "{claim}");
+        assert!(claim.contains("native/b on matmul"), "{claim}");
+        assert_eq!((found.severity, &found.items[..]), (Severity::Undecided, &[0, 1][..]));
     }
 }

@@ -277,6 +277,7 @@ fn noise(performance: &Performance) -> Option<(f64, String)> {
 mod tests {
     use super::*;
     use crate::fixture::{example, performance, refused, timed};
+    use proofmark_schema::conditions::{Conditions, Quiet};
 
     fn kinds(records: &[Record], spread: Option<f64>) -> Vec<FlagKind> {
         flags(records, &|_| spread).into_iter().map(|flag| flag.kind).collect()
@@ -327,6 +328,69 @@ mod tests {
         assert_eq!(flag.cases, 3);
         assert!(flag.worst.starts_with("mul:") && !flag.is_red, "{}", flag.worst);
         assert_eq!((run.kind, run.is_red, run.who.as_str()), (FlagKind::Unsteady, true, "the run"));
+    }
+
+    #[test]
+    fn a_healthy_run_has_no_red_flag_and_each_that_is_planted_in_it_is_the_only_one() {
+        let healthy = || -> Vec<Record> {
+            let races = ["add", "mul", "sub", "softmax", "matmul"].map(|op| {
+                [("native/simd", 0), ("native/parallel", 1), ("peer/acme", 2)].map(|(who, arm)| {
+                    let mut record = quiet_one(who);
+                    op.clone_into(&mut record.case.op);
+                    let of = performance(&mut record);
+                    of.slices.arm = arm;
+                    let is_quiet = true;
+                    let quiet = Quiet { is_quiet, ..Quiet::default() };
+                    of.conditions =
+                        Some(Conditions { quiet: Some(quiet), ..Conditions::default() });
+                    record
+                })
+            });
+            races.into_iter().flatten().collect()
+        };
+        let red = |records: &[Record]| -> Vec<FlagKind> {
+            let found = flags(records, &|_| Some(0.05));
+            found.iter().filter(|flag| flag.is_red).map(|flag| flag.kind).collect()
+        };
+        assert_eq!(red(&healthy()), []);
+        let refuse = |outcome| {
+            move |records: &mut Vec<Record>| {
+                let (who, case) = (records[0].contender.clone(), records[0].case.clone());
+                records[0] = Record { contender: who, case, ..refused(outcome) };
+            }
+        };
+        let each = |change: fn(&mut Performance)| {
+            move |records: &mut Vec<Record>| records.iter_mut().map(performance).for_each(change)
+        };
+        type Planted = (FlagKind, Box<dyn Fn(&mut Vec<Record>)>);
+        let planted: Vec<Planted> = vec![
+            (FlagKind::Wrong, Box::new(refuse(Outcome::Wrong))),
+            (FlagKind::Failure, Box::new(refuse(Outcome::Crashed))),
+            (FlagKind::Failure, Box::new(refuse(Outcome::TimedOut))),
+            (FlagKind::Untrusted, Box::new(refuse(Outcome::Caught))),
+            (FlagKind::Untrusted, Box::new(refuse(Outcome::Mistrusted))),
+            (
+                FlagKind::Impossible,
+                Box::new(|records| {
+                    let mut fast = example();
+                    performance(&mut fast).limits.as_mut().unwrap().bound_ns = 2e8;
+                    records.push(fast);
+                }),
+            ),
+            (FlagKind::Unsteady, Box::new(each(|of| of.wall_ns.high *= 1.5))),
+            (
+                FlagKind::Noise,
+                Box::new(each(|of| {
+                    let noisy = Quiet { is_quiet: false, busy: 0.5, ..Quiet::default() };
+                    of.conditions.as_mut().unwrap().quiet = Some(noisy);
+                })),
+            ),
+        ];
+        for (kind, plant) in planted {
+            let mut records = healthy();
+            plant(&mut records);
+            assert_eq!(red(&records), [kind], "{kind:?}");
+        }
     }
 
     #[test]

@@ -29,7 +29,7 @@ pub use band::Band;
 pub use cells::{cells, field, geometric_mean};
 pub use choice::{Among, Challenge, Choice, best_of, is_borne_out};
 pub use crossover::{Answer, Between, Crossing, Spot, Zone, ZoneName, answer, coarse, next_place};
-pub use findings::{exit_severity, findings, too_fast};
+pub use findings::{Disturbance, disturbance, exit_severity, findings, too_fast};
 pub use flags::{Doubt, Flag, FlagKind, doubts, flags};
 pub use glob::is_match;
 pub use metrics::{Better, METRICS, Metric};

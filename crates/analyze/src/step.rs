@@ -15,6 +15,8 @@ pub struct Side {
     pub ns: Interval,
     /// Nanoseconds of each op, the most first.
     pub by_op: Vec<(String, f64)>,
+    /// Nanoseconds of each layer, in the order of the model.
+    pub by_layer: Vec<(String, f64)>,
     /// Layers that it has no time for, and that are not in the sum.
     pub missing: Vec<String>,
     /// Its time over that of `native` on the layers that both have.
@@ -101,7 +103,7 @@ fn side(who: &str, layers: &[Layer<'_>]) -> Side {
     let mut ns = Interval { low: 0.0, estimate: 0.0, high: 0.0, confidence: 0.95 };
     let (mut common, mut native) = (0.0, 0.0);
     let mut by_op: BTreeMap<String, f64> = BTreeMap::new();
-    let mut missing = Vec::new();
+    let (mut by_layer, mut missing) = (Vec::<(String, f64)>::new(), Vec::new());
     for layer in layers {
         let times = layer.used.times as f64;
         let Some(one) = layer.times.get(who) else {
@@ -111,7 +113,12 @@ fn side(who: &str, layers: &[Layer<'_>]) -> Side {
         ns.low += times * one.low;
         ns.estimate += times * one.estimate;
         ns.high += times * one.high;
-        *by_op.entry(layer.op.to_owned()).or_default() += times * one.estimate;
+        let spent = times * one.estimate;
+        *by_op.entry(layer.op.to_owned()).or_default() += spent;
+        match by_layer.iter_mut().find(|(name, _)| *name == layer.used.layer) {
+            Some((_, ns)) => *ns += spent,
+            None => by_layer.push((layer.used.layer.clone(), spent)),
+        }
         if let Some(ours) = layer.times.get("native") {
             common += times * one.estimate;
             native += times * ours.estimate;
@@ -120,7 +127,7 @@ fn side(who: &str, layers: &[Layer<'_>]) -> Side {
     let mut by_op: Vec<(String, f64)> = by_op.into_iter().collect();
     by_op.sort_by(|a, b| b.1.total_cmp(&a.1));
     let ratio = (who != "native" && native > 0.0).then_some(common / native);
-    Side { who: who.to_owned(), ns, by_op, missing, ratio }
+    Side { who: who.to_owned(), ns, by_op, by_layer, missing, ratio }
 }
 
 #[cfg(test)]
@@ -148,6 +155,8 @@ mod tests {
         let [native, torch] = &step.sides[..] else { panic!("two sides") };
         assert_eq!((native.who.as_str(), native.ns.estimate), ("native", 280.0));
         assert_eq!(native.by_op[0], ("matmul".to_owned(), 200.0));
+        let layers = [("up".to_owned(), 200.0), ("residual".to_owned(), 80.0)];
+        assert_eq!(native.by_layer, layers);
         assert!(native.missing.is_empty() && native.ratio.is_none());
         assert_eq!(torch.ns.estimate, 160.0);
         assert_eq!(torch.missing, ["residual"]);

@@ -19,7 +19,7 @@ pub use document::{
     Align, Cell, Column, Details, Document, Emphasis, KeyFigure, Samples, Section, Shade, Table,
 };
 pub use flat::flat_record;
-pub use plain::{markup, plain};
+pub use plain::{Span, markup, plain};
 pub use plot::{Plot, PlotAxis, PlotKind, Point, Series};
 pub use read::{BenchFile, ReadError, read_bench};
-pub use render::{RENDERERS, Renderer, Style, find};
+pub use render::{RENDERERS, Renderer, Style, csv_line, find};

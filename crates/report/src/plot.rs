@@ -12,6 +12,8 @@ pub enum PlotKind {
     Scatter,
     /// A bar a point, named by its label.
     Bars,
+    /// A bar a label, in which the points of the series with this label are laid end to end.
+    Stacks,
     /// A cell a point, coloured by its value.
     HeatMap,
     /// Single measurements in the order in which they were made.
@@ -154,6 +156,21 @@ impl Plot {
         let points = self.series.iter().flat_map(|series| &series.points);
         points.filter(|point| point.is_drawable(&self.x, &self.y))
     }
+}
+
+/// The stacks of a plot in their order: the label, and the parts with the place of their series.
+pub(crate) fn stacked(plot: &Plot) -> Vec<(&str, Vec<(usize, &Point)>)> {
+    let mut stacks: Vec<(&str, Vec<(usize, &Point)>)> = Vec::new();
+    for (index, series) in plot.series.iter().enumerate() {
+        let parts = series.points.iter().filter(|point| point.y.is_finite() && point.y >= 0.0);
+        for point in parts {
+            match stacks.iter_mut().find(|(label, _)| *label == point.label) {
+                Some((_, parts)) => parts.push((index, point)),
+                None => stacks.push((&point.label, vec![(index, point)])),
+            }
+        }
+    }
+    stacks
 }
 
 /// Sorted values without repetition.

@@ -71,6 +71,11 @@ fn flattened(value: &Value) -> Map<String, Value> {
     flat
 }
 
+/// A line of values in the order given, for tables whose columns have an order of their own.
+pub fn csv_line(values: &[Value]) -> String {
+    line(values.iter().map(field))
+}
+
 fn line(fields: impl Iterator<Item = String>) -> String {
     fields.collect::<Vec<_>>().join(",") + "\r\n"
 }

@@ -99,7 +99,7 @@ impl<'a> Page<'a> {
                 let _ = writeln!(self.body, "<p{class}>{}</p>", markup(text));
             }
             Section::Note(text) => {
-                let _ = writeln!(self.body, "<p class=\"note\">{}</p>", markup(text));
+                let _ = writeln!(self.body, "<p class=\"note\">{}</p>", markup(&whole(text)));
             }
             Section::Command(text) => {
                 self.body.push_str("<div class=\"c\"><pre tabindex=\"0\"><code>");
@@ -278,6 +278,19 @@ fn integrity(text: &str) -> String {
     out
 }
 
+/// A remark as a sentence of its own: a terminal has `note:` before it, and a page has not.
+fn whole(text: &str) -> String {
+    let first = text.split(' ').next().unwrap_or_default();
+    // A name of a contender, an option or a command keeps its letters.
+    let is_word = first.chars().all(char::is_alphabetic);
+    let mut letters = text.chars();
+    let begin = letters.next().filter(|_| is_word).map(|letter| letter.to_uppercase().to_string());
+    let text = begin.map_or_else(|| text.to_owned(), |begin| begin + letters.as_str());
+    let is_open =
+        text.ends_with(|last: char| last.is_alphanumeric() || [')', '`', '%'].contains(&last));
+    if is_open { text + "." } else { text }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -307,6 +320,14 @@ mod tests {
             Plot::new(HOSTILE, PlotKind::Lines, PlotAxis::log(HOSTILE, ""), PlotAxis::default());
         document.plot(plot.with(Series::new(HOSTILE, vec![Point::at(1.0, 1.0, HOSTILE)])));
         document
+    }
+
+    #[test]
+    fn a_note_is_a_whole_sentence_and_names_keep_their_letters() {
+        assert_eq!(whole("each row is one case"), "Each row is one case.");
+        assert_eq!(whole("It is said."), "It is said.");
+        assert_eq!(whole("native/simd is one"), "native/simd is one.");
+        assert_eq!(whole(""), "");
     }
 
     #[test]

@@ -6,9 +6,11 @@ mod json;
 mod markdown;
 mod picture;
 mod renderer;
+mod spark;
 mod svg;
 mod term;
 
+pub use csv::csv_line;
 pub use html::page_style;
 pub use renderer::{Renderer, Style};
 

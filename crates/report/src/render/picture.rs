@@ -1,7 +1,7 @@
 //! Plots as text: bars, maps and lines of few points; the rest needs a real picture.
 
 use crate::plain::{plain, quantity};
-use crate::plot::distinct;
+use crate::plot::{distinct, stacked};
 use crate::{Plot, PlotAxis, PlotKind, Point, Series};
 
 /// Cells of the longest bar.
@@ -16,6 +16,7 @@ const MOST_ROWS: usize = 24;
 pub(super) fn picture(plot: &Plot, width: usize) -> Option<String> {
     let text = match plot.kind {
         PlotKind::Bars => bars(plot, width),
+        PlotKind::Stacks => stacks(plot, width),
         PlotKind::HeatMap => {
             let unit = plot.value.as_ref().map_or("", |axis| axis.unit.as_str());
             let points = plot.points().filter_map(|point| Some((point.x, point.y, point.value?)));
@@ -124,6 +125,38 @@ fn bars(plot: &Plot, width: usize) -> String {
         format!(" {name}{fill}  {} {}\n", "█".repeat(cells), quantity(*value, &plot.y.unit))
     };
     rows.iter().map(line).collect()
+}
+
+/// What the parts of a stack are made of; the parts beyond the third share the last.
+const FILLS: [char; 4] = ['█', '▓', '▒', '░'];
+
+fn stacks(plot: &Plot, width: usize) -> String {
+    let stacks = stacked(plot);
+    let total = |parts: &[(usize, &Point)]| parts.iter().map(|(_, point)| point.y).sum::<f64>();
+    let most = stacks.iter().map(|(_, parts)| total(parts)).fold(0.0, f64::max);
+    let names = stacks.iter().map(|(name, _)| plain(name).chars().count()).max().unwrap_or(0);
+    let room = width.saturating_sub(names + 14).min(2 * BAR) as f64;
+    let mut out = String::new();
+    for (name, parts) in &stacks {
+        let (name, mut done, mut bar) = (plain(name), 0.0, String::new());
+        for (index, point) in parts {
+            done += point.y;
+            let end = if most > 0.0 { (room * done / most).round() as usize } else { 0 };
+            let fill = FILLS[(*index).min(FILLS.len() - 1)];
+            bar.extend(std::iter::repeat_n(fill, end.saturating_sub(bar.chars().count())));
+        }
+        let fill = " ".repeat(names - name.chars().count());
+        out += &format!(" {name}{fill}  {bar} {}\n", quantity(done, &plot.y.unit));
+    }
+    let named = plot.series.iter().take(FILLS.len() - 1).map(|series| plain(&series.name));
+    let mut keys: Vec<String> = named.collect();
+    match plot.series.get(FILLS.len() - 1..).unwrap_or_default() {
+        [] => {}
+        [last] => keys.push(plain(&last.name)),
+        _ => keys.push("the rest".to_owned()),
+    }
+    let keys = FILLS.iter().zip(keys).map(|(fill, name)| format!("{fill} {name}"));
+    out + " " + &keys.collect::<Vec<_>>().join("  ") + "\n"
 }
 
 /// Numbers under sizes, each row with its name; a cell without a number is a dash.

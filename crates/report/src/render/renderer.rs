@@ -9,11 +9,13 @@ pub struct Style {
     pub width: usize,
     /// Whether colour is wanted.
     pub colour: bool,
+    /// Whether the slices behind a time are drawn beside it.
+    pub sparklines: bool,
 }
 
 impl Default for Style {
     fn default() -> Self {
-        Style { width: 100, colour: false }
+        Style { width: 100, colour: false, sparklines: false }
     }
 }
 

@@ -1,6 +1,7 @@
 //! Text for terminals: tables that fit, and records as lines where no table does.
 
 use super::picture::{elsewhere, picture};
+use super::spark::with_sparklines;
 use super::{Renderer, Style};
 use crate::plain::plain;
 use crate::{Align, Cell, Column, Document, Emphasis, Section, Table};
@@ -88,6 +89,8 @@ fn heading(text: &str, style: &Style) -> String {
 
 /// The table with all columns, else with those of low rank, else record by record.
 fn table_text(table: &Table, style: &Style) -> String {
+    let drawn = style.sparklines.then(|| with_sparklines(table)).flatten();
+    let table = drawn.as_ref().unwrap_or(table);
     let title = match table.title.as_str() {
         "" => String::new(),
         title => wrapped(title, "  ", style.width),
@@ -242,7 +245,7 @@ mod tests {
     }
 
     fn at(width: usize) -> String {
-        render(&sample(), &Style { width, colour: false })
+        render(&sample(), &Style { width, colour: false, ..Style::default() })
     }
 
     #[test]
@@ -292,7 +295,7 @@ note: a remark
         let columns = [Column::left("check", 0), Column::text("detail", 0)];
         let detail = "one two three four five six seven eight nine ten eleven twelve";
         document.table("", &columns, vec![vec![Cell::plain("load"), Cell::plain(detail)]]);
-        let text = render(&document, &Style { width: 60, colour: false });
+        let text = render(&document, &Style { width: 60, colour: false, ..Style::default() });
         assert!(text.lines().all(|line| line.chars().count() <= 60), "{text}");
         assert!(text.contains(" load   one two three"), "{text}");
         assert!(detail.split(' ').all(|word| text.contains(word)), "{text}");
@@ -303,7 +306,7 @@ note: a remark
         for width in [10, 24, 40, 100] {
             assert!(!at(width).contains('\u{1b}'));
         }
-        let coloured = render(&sample(), &Style { width: 100, colour: true });
+        let coloured = render(&sample(), &Style { width: 100, colour: true, ..Style::default() });
         assert!(coloured.contains("\u{1b}["));
         assert!(!coloured.contains("\u{1b}[2J"));
     }

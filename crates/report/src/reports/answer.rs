@@ -24,8 +24,8 @@ pub(super) fn against_peers(records: &[Record]) -> Option<String> {
     let found = pairings(records).filter(|found| found.subject == Subject::Ours)?;
     let worst = &found.cases[0];
     let mut text = format!(
-        "Our kernels take {}× the time of the best peer in the geometric mean of {}: faster on {}, \
-         too close to call on {}, slower on {}",
+        "Our kernels take {}× the time of the best peer (another library) in the geometric mean of \
+         {}: faster on {}, too close to call on {}, slower on {}",
         three_digits(found.mean),
         counted(found.cases.len(), "case"),
         found.count(Lead::Faster),

@@ -109,7 +109,10 @@ mod tests {
                 widest: Width::Ymm,
                 samples: 100,
             });
-            (find("term").unwrap().render)(&document, &Style { width: 160, colour: false })
+            (find("term").unwrap().render)(
+                &document,
+                &Style { width: 160, colour: false, ..Style::default() },
+            )
         };
         assert!(told(Some(Width::Ymm)).contains("Kept"));
         assert!(told(Some(Width::Zmm)).contains("BROKEN PROMISE: its name says zmm"));

@@ -54,6 +54,16 @@ const REMARKS: usize = 14;
 
 /// The document of a bench, with the contenders that could not enter and why.
 pub fn bench(records: &[Record], findings: &[Finding], absent: &[Absence]) -> Document {
+    bench_with_slices(records, findings, absent, &|_| None)
+}
+
+/// The same with the slices behind the records' times, where they are at hand.
+pub fn bench_with_slices(
+    records: &[Record],
+    findings: &[Finding],
+    absent: &[Absence],
+    samples: &dyn Fn(&Record) -> Option<Arc<Samples>>,
+) -> Document {
     let run = records.first().map(|record| record.run.as_str());
     let steps = proofmark_analyze::steps(records);
     let data = json!({
@@ -68,7 +78,7 @@ pub fn bench(records: &[Record], findings: &[Finding], absent: &[Absence]) -> Do
     if records.is_empty() || cells(records).iter().any(is_race) {
         document.text(answer(records));
     }
-    push_tables(&mut document, records, findings);
+    push_tables(&mut document, records, samples);
     steps.iter().for_each(|step| step::push(&mut document, step));
     push_absences(&mut document, absent);
     push_findings(&mut document, records, findings);
@@ -84,11 +94,15 @@ pub(super) struct Extras<'a> {
 }
 
 /// Adds a table for each op, element type, thread count and state of memory of one run.
-fn push_tables(document: &mut Document, records: &[Record], findings: &[Finding]) {
-    let extras = Extras { samples: &|_| None, remarks: &|_| String::new() };
+fn push_tables(
+    document: &mut Document,
+    records: &[Record],
+    samples: &dyn Fn(&Record) -> Option<Arc<Samples>>,
+) {
+    let extras = Extras { samples, remarks: &|_| String::new() };
     let mut any_winner = false;
     for table in tables(records) {
-        any_winner |= push_table(document, &table, findings, &extras);
+        any_winner |= push_table(document, &table, &extras);
     }
     if any_winner {
         document.note("* fastest: its interval stands clear of every other's");
@@ -106,12 +120,7 @@ pub(super) fn tables(records: &[Record]) -> Vec<Vec<&Record>> {
 }
 
 /// Adds one table with its notes; whether a row of it is a winner.
-pub(super) fn push_table(
-    document: &mut Document,
-    table: &[&Record],
-    findings: &[Finding],
-    extras: &Extras<'_>,
-) -> bool {
+pub(super) fn push_table(document: &mut Document, table: &[&Record], extras: &Extras<'_>) -> bool {
     let mut any_winner = false;
     let mut rows = Vec::new();
     for cell in grouped(table.iter().copied(), |a, b| a.case == b.case) {
@@ -147,7 +156,7 @@ pub(super) fn push_table(
         document.note(text);
     }
     introductions(table).into_iter().for_each(|line| document.note(line));
-    if let Some(text) = disturbances(table, findings) {
+    if let Some(text) = disturbances(table) {
         document.note(text);
     }
     any_winner
@@ -331,7 +340,10 @@ mod tests {
 
     fn text(records: &[Record], width: usize) -> String {
         let document = bench(records, &findings(records), &[]);
-        (find("term").unwrap().render)(&document, &Style { width, colour: false })
+        (find("term").unwrap().render)(
+            &document,
+            &Style { width, colour: false, ..Style::default() },
+        )
     }
 
     #[test]

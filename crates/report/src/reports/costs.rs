@@ -76,7 +76,10 @@ mod tests {
             is_met,
         };
         let document = costs(&[cost("a", Some(true)), cost("b", Some(false)), cost("c", None)]);
-        let text = (find("term").unwrap().render)(&document, &Style { width: 120, colour: false });
+        let text = (find("term").unwrap().render)(
+            &document,
+            &Style { width: 120, colour: false, ..Style::default() },
+        );
         assert!(text.contains("1.23 µs") && text.contains("MISSED"), "{text}");
         assert!(text.contains("1 of 2 costs with a target meet it."), "{text}");
         assert_eq!(document.data["costs"][1]["is_met"], false);

@@ -1,7 +1,7 @@
 //! What all rows of a table share, what sets some apart, and what disturbed them.
 
-use crate::plain::threads;
-use proofmark_schema::finding::Finding;
+use crate::plain::{percent, threads};
+use proofmark_analyze::{Disturbance, disturbance};
 use proofmark_schema::memory::state_word;
 use proofmark_schema::quantity::{Bytes, Nanos, three_digits};
 use proofmark_schema::record::Record;
@@ -9,16 +9,33 @@ use proofmark_schema::{DType, Family, Lock};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 
-/// What disturbed the races of a table, in the words of its findings.
-pub(super) fn disturbances(records: &[&Record], findings: &[Finding]) -> Option<String> {
-    let items: BTreeSet<u64> = records.iter().map(|record| record.item).collect();
-    let words = ["noisy:", "throttled:", "drift:"];
-    let told = findings.iter().filter(|finding| {
-        words.iter().any(|word| finding.claim.starts_with(word))
-            && finding.items.iter().any(|item| items.contains(item))
+/// What disturbed the races of a table: how many of them, and the worst of each kind.
+pub(super) fn disturbances(records: &[&Record]) -> Option<String> {
+    let all: Vec<Disturbance> = records.iter().filter_map(|record| disturbance(record)).collect();
+    let disturbed = all.iter().filter(|one| **one != Disturbance::default()).count();
+    let most = |share: &dyn Fn(&Disturbance) -> Option<f64>| {
+        let worst = all.iter().filter_map(share).reduce(f64::max)?;
+        (worst > 0.0).then(|| percent(100.0 * worst))
+    };
+    let drift =
+        |one: &Disturbance| one.drifts.iter().map(|(_, share)| share.abs()).reduce(f64::max);
+    let parts = [
+        (most(&|one| Some(one.noise?.busy)), "others used", "of the processors"),
+        (most(&|one| Some(one.noise?.steal)), "the hypervisor took", "of the time"),
+        (most(&|one| one.slower), "the processor became", "slower"),
+        (most(&drift), "the speed of the machine drifted by", ""),
+    ];
+    let said = parts.into_iter().filter_map(|(worst, verb, what)| {
+        Some(format!("{verb} up to {} {what}", worst?).trim_end().to_owned())
     });
-    let claims: Vec<&str> = told.map(|finding| finding.claim.as_str()).collect();
-    (!claims.is_empty()).then(|| claims.join("; "))
+    let said = said.collect::<Vec<_>>().join(", ");
+    let races = match (disturbed, all.len()) {
+        (0, _) => return None,
+        (1, 1) => "the race was disturbed".to_owned(),
+        (some, of) => format!("{some} of {of} races were disturbed"),
+    };
+    let colon = if said.is_empty() { "" } else { ": " };
+    Some(format!("{races}{colon}{said}. Ratios hold, because contenders take turns; times may not"))
 }
 
 /// What all rows of a table share, so that a reader can see that they met on equal terms.

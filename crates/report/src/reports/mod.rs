@@ -39,7 +39,7 @@ mod verification;
 
 pub use asm::{InspectedCode, asm};
 pub use baseline::baseline;
-pub use bench::bench;
+pub use bench::{bench, bench_with_slices};
 pub use bisect::{BisectedLine, bisect};
 pub use check::{accept_entries, check};
 pub use choice::{choices, kept_choices};

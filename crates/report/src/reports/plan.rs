@@ -2,9 +2,8 @@
 //! takes.
 
 use crate::document::{Cell, Column, Document, Emphasis};
-use crate::plain::counted;
+use crate::plain::{Span, counted};
 use proofmark_schema::plan::{Absence, Item, Plan};
-use proofmark_schema::quantity::{Nanos, three_digits};
 use serde_json::json;
 
 const ITEM_COLUMNS: [Column; 5] = [
@@ -32,20 +31,11 @@ pub fn plan(plan: &Plan) -> Document {
     let races = plan.estimate_seconds - plan.proof_seconds;
     document.text(format!(
         "about {}: {} of proofs, {} of races",
-        long(plan.estimate_seconds),
-        long(plan.proof_seconds),
-        long(races)
+        Span(plan.estimate_seconds),
+        Span(plan.proof_seconds),
+        Span(races)
     ));
     document
-}
-
-/// Seconds as people say them.
-fn long(seconds: f64) -> String {
-    match seconds {
-        ..100.0 => Nanos(seconds * 1e9).to_string(),
-        100.0..6000.0 => format!("{} min", three_digits(seconds / 60.0)),
-        _ => format!("{} h", three_digits(seconds / 3600.0)),
-    }
 }
 
 fn item(item: &Item) -> Vec<Cell> {
@@ -106,16 +96,11 @@ mod tests {
             "peer/pytorch",
             "not installed",
             "1 item, budget quick, seed 7\n",
-            "about 2.50 s: 500 ms of proofs, 2.00 s of races",
+            "about 2.5 s: 0.5 s of proofs, 2.0 s of races",
         ] {
             assert!(text.contains(part), "{part} in\n{text}");
         }
         assert_eq!(document.data["items"][0]["case"], "matmul:f32[m=8]");
         assert_eq!(document.data["proof_seconds"], 0.5);
-    }
-
-    #[test]
-    fn long_times_are_told_in_minutes_and_hours() {
-        assert_eq!([12.0, 240.0, 7200.0].map(long), ["12.0 s", "4.00 min", "2.00 h"]);
     }
 }

@@ -225,7 +225,10 @@ mod tests {
             lost: 3,
         };
         let document = profile(&of, &example());
-        let text = (find("term").unwrap().render)(&document, &Style { width: 120, colour: false });
+        let text = (find("term").unwrap().render)(
+            &document,
+            &Style { width: 120, colour: false, ..Style::default() },
+        );
         assert!(text.contains("70 %") && text.contains("gemm.rs:7"), "{text}");
         assert!(text.contains("a call allocates nothing"), "{text}");
         assert!(text.contains("250 a second, by a timer of its own"), "{text}");
@@ -233,7 +236,7 @@ mod tests {
         assert!(!text.contains("no debug information"), "{text}");
 
         let stripped = profile(&of, &Profile { lines: vec![], ..example() });
-        let style = Style { width: 120, colour: false };
+        let style = Style { width: 120, colour: false, ..Style::default() };
         let text = (find("term").unwrap().render)(&stripped, &style);
         assert!(text.contains("no debug information"), "{text}");
     }

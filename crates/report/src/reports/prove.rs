@@ -200,14 +200,20 @@ pub fn prove(rows: &[ProveRow], skipped: usize) -> Document {
             document.note(format!("refused by the sandbox: {op} {kernel} {dtype}: {tried}"));
         }
     }
-    let levels: BTreeSet<String> = rows.iter().map(|row| row.confinement.describe()).collect();
+    // A combination that a kernel does not do never ran.
+    let ran = || rows.iter().filter(|row| row.outcome != Outcome::Unsupported);
+    let levels: BTreeSet<String> = ran().map(|row| row.confinement.describe()).collect();
     let levels: Vec<String> = levels.into_iter().filter(|level| !level.is_empty()).collect();
     if !levels.is_empty() {
         document.note(format!("isolation {}", levels.join(" and ")));
     }
     let proven = rows.iter().filter(|row| row.outcome == Outcome::Proven).count();
     if !rows.is_empty() {
-        document.text(format!("{proven} of {} proven", counted(rows.len(), "row")));
+        let without = match rows.len() - ran().count() {
+            0 => String::new(),
+            count => format!(", {count} unsupported"),
+        };
+        document.text(format!("{proven} of {} proven{without}", counted(ran().count(), "row")));
     }
     if skipped > 0 {
         let before = counted(skipped, "row");

@@ -189,7 +189,10 @@ mod tests {
     fn text(speedups: &[(usize, f64)], is_interleaved: bool, fork_join: &[(usize, f64)]) -> String {
         let scalings = scalings(&records(speedups, is_interleaved), fork_join);
         let document = scaling("r1", Some("one thread on processor 1"), &scalings);
-        (find("term").unwrap().render)(&document, &Style { width: 160, colour: false })
+        (find("term").unwrap().render)(
+            &document,
+            &Style { width: 160, colour: false, ..Style::default() },
+        )
     }
 
     #[test]

@@ -2,6 +2,7 @@
 
 use crate::document::{Cell, Column, Document};
 use crate::plain::{counted, percent, threads, time};
+use crate::plot::{Plot, PlotAxis, PlotKind, Point, Series};
 use proofmark_analyze::{Side, Step};
 use proofmark_schema::quantity::{Nanos, three_digits};
 use serde_json::{Value, json};
@@ -17,6 +18,9 @@ const COLUMNS: [Column; 6] = [
 
 /// Ops of a side that are named.
 const NAMED: usize = 3;
+
+/// Layers that have a colour of their own in the picture.
+const COLOURED: usize = 7;
 
 /// The step as data.
 pub(super) fn flat(step: &Step) -> Value {
@@ -46,10 +50,55 @@ pub(super) fn flat(step: &Step) -> Value {
 pub(super) fn push(document: &mut Document, step: &Step) {
     let tokens = counted(step.tokens as usize, "token");
     let title = format!("{}, {tokens}, {}, {}", step.model, step.dtype, threads(step.threads));
+    let sentence = sentence(step);
+    document.plot(plot(step, &title, sentence.as_deref().unwrap_or_default()));
     let rows = step.sides.iter().map(|side| row(step, side)).collect();
     document.table(format!("A step of {title}"), &COLUMNS, rows);
-    if let Some(text) = sentence(step) {
+    if let Some(text) = sentence {
         document.text(text);
+    }
+}
+
+/// A bar for each side, in which its layers are laid end to end: the longest first, the short ones
+/// as one.
+fn plot(step: &Step, title: &str, says: &str) -> Plot {
+    let mut layers: Vec<(&str, f64)> = Vec::new();
+    for (name, ns) in step.sides.iter().flat_map(|side| &side.by_layer) {
+        match layers.iter_mut().find(|(known, _)| known == name) {
+            Some((_, most)) => *most = most.max(*ns),
+            None => layers.push((name, *ns)),
+        }
+    }
+    layers.sort_by(|a, b| b.1.total_cmp(&a.1));
+    let (named, rest) = layers.split_at(layers.len().min(COLOURED));
+    let series = |name: &str, of: &[(&str, f64)]| {
+        let spent = |side: &Side| -> f64 {
+            let is_in = |layer: &&(String, f64)| of.iter().any(|(name, _)| *name == layer.0);
+            side.by_layer.iter().filter(is_in).map(|(_, ns)| ns).sum()
+        };
+        let sides = step.sides.iter().enumerate();
+        let point = |(row, side): (usize, &Side)| Point::at(row as f64, spent(side), label(side));
+        Series::new(name, sides.map(point).collect())
+    };
+    let axes = (PlotAxis::default(), PlotAxis::linear("time", "ns"));
+    let title = format!("Where the time of a step goes: {title}");
+    let mut plot = Plot::new(title, PlotKind::Stacks, axes.0, axes.1);
+    says.clone_into(&mut plot.says);
+    for layer in named {
+        plot = plot.with(series(layer.0, &[*layer]));
+    }
+    match rest {
+        [] => plot,
+        [one] => plot.with(series(one.0, rest)),
+        _ => plot.with(series(&format!("{} other layers", rest.len()), rest)),
+    }
+}
+
+/// The side, and how many layers it has no time for: its bar is that much too short.
+fn label(side: &Side) -> String {
+    match side.missing.len() {
+        0 => side.who.clone(),
+        missing => format!("{} (without {})", side.who, counted(missing, "layer")),
     }
 }
 
@@ -113,12 +162,15 @@ mod tests {
         norm.uses = vec![used("norm", 4)];
         let document = bench(&[up, peer, norm], &[], &[]);
         let render = find("term").unwrap().render;
-        let text = render(&document, &Style { width: 160, colour: false });
+        let text = render(&document, &Style { width: 160, colour: false, ..Style::default() });
         assert!(text.contains("A step of tiny, 4 tokens, f32, 1 thread"), "{text}");
         assert!(text.contains("tiny takes 25.0 µs a token"), "{text}");
         assert!(text.contains("80 % of it."), "{text}");
         let torch =
             text.lines().find(|line| line.contains("peer/pytorch") && line.contains("norm"));
         assert!(torch.is_some_and(|line| line.contains("1.00×")), "{text}");
+        assert!(text.contains(" native                          ████"), "{text}");
+        assert!(text.contains(" peer/pytorch (without 1 layer)  ████"), "{text}");
+        assert!(text.contains("█ up  ▓ norm"), "{text}");
     }
 }

@@ -226,7 +226,10 @@ mod tests {
     }
 
     fn text(document: &Document) -> String {
-        (find("term").unwrap().render)(document, &Style { width: 160, colour: false })
+        (find("term").unwrap().render)(
+            document,
+            &Style { width: 160, colour: false, ..Style::default() },
+        )
     }
 
     #[test]

@@ -167,7 +167,7 @@ mod tests {
     }
 
     fn text(verified: &VerifiedRun<'_>) -> String {
-        let style = Style { width: 160, colour: false };
+        let style = Style { width: 160, colour: false, ..Style::default() };
         (find("term").unwrap().render)(&verification(verified), &style)
     }
 

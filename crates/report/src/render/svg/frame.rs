@@ -30,7 +30,7 @@ pub(super) fn hover(plot: &Plot, series: &Series, point: &Point) -> String {
     if !point.label.is_empty() {
         let _ = write!(text, "{}{}", if text.is_empty() { "" } else { ", " }, point.label);
     }
-    if plot.kind != PlotKind::Bars {
+    if !matches!(plot.kind, PlotKind::Bars | PlotKind::Stacks) {
         let _ = write!(text, ": {} {}", plot.x.name, quantity(point.x, &plot.x.unit));
     }
     let _ = write!(text, ", {} {}", plot.y.name, quantity(point.y, &plot.y.unit));

@@ -6,6 +6,7 @@ mod frame;
 mod heat;
 mod intervals;
 mod scale;
+mod stacks;
 
 use super::{Renderer, Style};
 use crate::plain::markup;
@@ -89,6 +90,7 @@ fn drawn(plot: &Plot, layout: &intervals::Layout) -> Drawn {
     }
     let bottom = match plot.kind {
         PlotKind::Bars => bars::draw(plot, &mut body),
+        PlotKind::Stacks => stacks::draw(plot, &mut body),
         PlotKind::HeatMap => heat::draw(plot, &mut body),
         _ => cross::draw(plot, &mut body),
     };
@@ -155,6 +157,7 @@ mod tests {
             (PlotKind::Roofline, "class=\"limit\"", 1),
             (PlotKind::Distribution, "<use href=\"#m0\"", 3),
             (PlotKind::Bars, "class=\"bar", 5),
+            (PlotKind::Stacks, "class=\"bar", 5),
             (PlotKind::HeatMap, "class=\"h", 14),
             (PlotKind::Intervals, "<use href=\"#l4\"", 4),
         ] {

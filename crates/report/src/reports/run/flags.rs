@@ -26,7 +26,7 @@ pub(super) fn red(run: &ReportedRun) -> Vec<String> {
         let Flag { who, op, worst, .. } = flag;
         let place = match flag.cases {
             1 => op.clone(),
-            cases => format!("{}, as {op}", counted(cases, "case")),
+            cases => format!("{}, for example {op}", counted(cases, "case")),
         };
         match flag.kind {
             FlagKind::Wrong => format!("{who} is wrong on {place}."),

@@ -34,7 +34,7 @@ pub(super) fn push(document: &mut Document, run: &ReportedRun) -> Vec<Value> {
     for table in tables(&run.records) {
         let count = counted(table.len(), "measurement");
         document.details(format!("{}: {count} with all columns", title(table[0])), |document| {
-            push_table(document, &table, &run.findings, &extras);
+            push_table(document, &table, &extras);
         });
     }
     document.details("What did not enter, and why", |document| {

@@ -126,7 +126,7 @@ fn push_part(document: &mut Document, part: &Part, runs: &[ReportedRun], is_aske
     if document.sections.len() == before + 1 {
         document.sections.truncate(before);
     }
-    let sources: String = runs.iter().map(|run| format!("{} ", run.source)).collect();
+    let sources: String = runs.iter().map(|run| format!("{} ", run.short_source())).collect();
     let command = format!("proofmark report {}--only {}", sources.trim_start(), part.name);
     let added = document.sections.split_off(before);
     for section in added {

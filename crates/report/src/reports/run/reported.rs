@@ -40,13 +40,18 @@ pub struct ReportedRun {
 }
 
 impl ReportedRun {
+    /// What a person types for it: its number, if it has one.
+    pub(super) fn short_source(&self) -> String {
+        self.number.map_or_else(|| self.source.clone(), |number| number.to_string())
+    }
+
     fn trials(&self, record: &Record) -> Option<&Vec<Vec<f64>>> {
         let arm = record.judged.performance()?.slices.arm;
         self.slices.get(&(record.item, arm)).filter(|trials| !trials.is_empty())
     }
 
     /// The slices behind a record's time, thinned out.
-    pub(super) fn samples(&self, record: &Record) -> Option<Arc<Samples>> {
+    pub fn samples(&self, record: &Record) -> Option<Arc<Samples>> {
         let trials = self.trials(record)?;
         let wall = record.judged.performance()?.wall_ns;
         let measured = trials.iter().map(Vec::len).sum();

@@ -29,7 +29,10 @@ fn sample() -> ReportedRun {
 }
 
 fn text(document: &Document, renderer: &str) -> String {
-    (find(renderer).unwrap().render)(document, &Style { width: 140, colour: false })
+    (find(renderer).unwrap().render)(
+        document,
+        &Style { width: 140, colour: false, ..Style::default() },
+    )
 }
 
 #[test]
@@ -216,7 +219,10 @@ fn nothing_measured_and_hostile_names_are_told_in_every_form() {
     hostile.records.iter_mut().for_each(|record| record.contender = id.clone());
     for runs in [vec![], vec![ReportedRun::default()], vec![hostile]] {
         for renderer in RENDERERS {
-            let text = (renderer.render)(&run(&runs, &[]), &Style { width: 60, colour: false });
+            let text = (renderer.render)(
+                &run(&runs, &[]),
+                &Style { width: 60, colour: false, ..Style::default() },
+            );
             assert!(!text.contains('\u{1b}'), "{}", renderer.name);
             if matches!(renderer.name, "html" | "svg" | "markdown") {
                 // Indented lines are code in Markdown, and nothing in code is markup.
