@@ -2,8 +2,10 @@
 //! compaction, and seconds of each step.
 //!
 //! ```console
-//! $ cargo run --release --example capacity -- FOLDER SERIES RUNS
+//! $ cargo run --release --example capacity -- FOLDER SERIES RUNS [EVERY]
 //! ```
+//!
+//! It is compacted after EVERY runs, and at the end into one group; with 0 the inbox stays.
 #![expect(clippy::disallowed_methods, clippy::print_stdout, reason = "a program that measures")]
 
 use proofmark_history::compact::{Options, compact};
@@ -29,10 +31,11 @@ fn normal(state: &mut u64) -> f64 {
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
-    let [folder, series, runs] = arguments.as_slice() else {
-        return Err("give FOLDER SERIES RUNS".into());
+    let [folder, series, runs, every @ ..] = arguments.as_slice() else {
+        return Err("give FOLDER SERIES RUNS [EVERY]".into());
     };
     let (series, runs): (u64, u64) = (series.parse()?, runs.parse()?);
+    let every: u64 = every.first().map_or(Ok(runs), |every| every.parse())?;
     let runtime = tokio::runtime::Runtime::new()?;
     let place = Place::parse(folder)?;
     runtime.block_on(init(&place))?;
@@ -53,7 +56,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let ids: Vec<_> = keys.iter().map(SeriesKey::id).collect::<Result<_, _>>()?;
     let began = Instant::now();
     let mut random = 88_172_645_463_325_252;
-    let mut inbox_bytes = 0;
+    let (mut inbox_bytes, mut compacting, mut rewritten) = (0, 0.0, 0);
     for run in 0..runs {
         // Runs come some ten minutes apart, each of a commit of its own.
         let time = 1_790_000_000_000_000
@@ -90,12 +93,24 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         });
         let object = RunObject::new(of, rows.collect())?;
         inbox_bytes += runtime.block_on(append(&place, &object))?.bytes;
+        if every > 0 && (run + 1).is_multiple_of(every) && run + 1 < runs {
+            let began = Instant::now();
+            let options = Options::at(SystemTime::now());
+            let done = runtime.block_on(compact(&place, options))?;
+            compacting += began.elapsed().as_secs_f64();
+            rewritten += done.rows;
+        }
     }
     let rows = series * runs;
-    println!("append: {runs} runs, {rows} rows, {:.1} s", began.elapsed().as_secs_f64());
+    let seconds = began.elapsed().as_secs_f64() - compacting;
+    println!("append: {runs} runs, {rows} rows, {seconds:.1} s");
+    println!("compactions on the way: {rewritten} rows, {compacting:.1} s");
     println!("inbox: {:.2} bytes a row", inbox_bytes as f64 / rows as f64);
+    if every == 0 {
+        return Ok(());
+    }
     let began = Instant::now();
-    let options = Options { now: SystemTime::now(), all: true, least: 1 };
+    let options = Options { all: true, ..Options::at(SystemTime::now()) };
     let done = runtime.block_on(compact(&place, options))?;
     let seconds = began.elapsed().as_secs_f64();
     println!("compact: {} rows, {} segments, {seconds:.1} s", done.rows, done.segments);

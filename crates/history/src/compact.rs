@@ -4,21 +4,12 @@
 //! commits. One that finds that another took some of its inputs drops what it wrote and begins
 //! again.
 
-use crate::log::{self, Add, Commit, Committed, Compaction, Group, NullsOf, Remove, Stats};
-use crate::merge::{self, Merge};
+use crate::log::{self, Commit, Committed, Compaction, Group, Remove};
 use crate::read::Snapshot;
-use crate::tables::{self, SeriesOf};
-use crate::{HistoryError, Place, Run, durable, object, probe, rows};
-use arrow_array::RecordBatch;
-use arrow_schema::SchemaRef;
-use bytes::Bytes;
-use parquet::arrow::ArrowWriter;
+use crate::{HistoryError, Place, Run, checkpoint, durable, group, merge, object, probe, tables};
 use serde::Serialize;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::time::SystemTime;
-
-/// Rows of a segment. A segment is made in memory and created by one request.
-const SEGMENT_ROWS: u64 = 4 << 20;
 
 /// How a compaction is done.
 #[derive(Clone, Copy, Debug)]
@@ -29,6 +20,16 @@ pub struct Options {
     pub all: bool,
     /// Fewer inbox objects than this are left where they are.
     pub least: usize,
+    /// Bytes of inbox objects that are held at a time; more are taken in several commits. Rows
+    /// take some six times as much in memory.
+    pub inbox_bytes: u64,
+}
+
+impl Options {
+    /// As the command does it without options.
+    pub fn at(now: SystemTime) -> Options {
+        Options { now, all: false, least: 1, inbox_bytes: 256 << 20 }
+    }
 }
 
 /// What a compaction did.
@@ -54,6 +55,20 @@ pub struct Compacted {
     pub damaged: Vec<String>,
 }
 
+impl Compacted {
+    /// Adds what a further commit did.
+    fn add(&mut self, next: Compacted) {
+        self.version = next.version.or(self.version);
+        self.consumed += next.consumed;
+        self.superseded += next.superseded;
+        self.merged_groups += next.merged_groups;
+        self.segments += next.segments;
+        self.rows += next.rows;
+        self.bytes += next.bytes;
+        self.damaged = next.damaged;
+    }
+}
+
 /// Moves rows from the inbox into segments. Groups of segments that are not much larger are merged
 /// with them, so that the number of groups grows with the logarithm of the rows.
 ///
@@ -66,12 +81,19 @@ pub async fn compact(place: &Place, options: Options) -> Result<Compacted, Histo
     if let Some(folder) = place.as_folder() {
         durable::sweep(folder, options.now);
     }
-    let mut conflicts = 0;
+    let mut done = Compacted::default();
     loop {
-        let snapshot = Snapshot::load(place).await?;
-        match attempt(place, &snapshot, options).await? {
-            Some(compacted) => return Ok(Compacted { conflicts, ..compacted }),
-            None => conflicts += 1,
+        let (snapshot, has_more) = Snapshot::load_part(place, options.inbox_bytes).await?;
+        // Everything is merged once, with the last part of the inbox.
+        let part = Options { all: options.all && !has_more, ..options };
+        let Some(compacted) = attempt(place, &snapshot, part).await? else {
+            done.conflicts += 1;
+            continue;
+        };
+        let is_over = !has_more || compacted.version.is_none();
+        done.add(compacted);
+        if is_over {
+            return Ok(done);
         }
     }
 }
@@ -130,7 +152,7 @@ async fn attempt(
             }
         }
         sources.extend(objects.iter().map(|object| merge::of_batches(object.batches.clone())));
-        let group = write_group(place, sources, runs, time_ms, &mut commit.adds).await?;
+        let group = group::write(place, sources, runs, time_ms, &mut commit.adds).await?;
         compacted.rows = group.rows;
         compacted.segments = group.segments.len();
         compacted.bytes = commit.adds.iter().map(|add| add.size).sum();
@@ -142,6 +164,10 @@ async fn attempt(
     match log::commit(place, after, commit).await? {
         Committed::As(version) => {
             compacted.version = Some(version);
+            if version.is_multiple_of(checkpoint::EVERY) {
+                // The commit is made. Without its checkpoint readers read more entries.
+                let _ = checkpoint::write(place, version).await;
+            }
             Ok(Some(compacted))
         }
         Committed::Conflict => {
@@ -169,113 +195,6 @@ fn chosen_groups(snapshot: &Snapshot, inbox_rows: u64, all: bool) -> Vec<Group> 
         chosen.push(group);
     }
     chosen
-}
-
-/// Merges sources into segments, and writes the runs and series in them.
-async fn write_group(
-    place: &Place,
-    sources: Vec<merge::Batches>,
-    mut runs: Vec<Run>,
-    time_ms: i64,
-    adds: &mut Vec<Add>,
-) -> Result<Group, HistoryError> {
-    let mut merged = Merge::new(sources).await?;
-    let mut series = SeriesOf::default();
-    let mut rows_written = 0;
-    let mut segment: Option<SegmentWriter> = None;
-    while let Some(batch) = merged.next().await? {
-        series.take(&batch, "merged rows")?;
-        rows_written += batch.num_rows() as u64;
-        let mut open = match segment.take() {
-            Some(open) => open,
-            None => SegmentWriter::new()?,
-        };
-        open.write(&batch)?;
-        if open.rows >= SEGMENT_ROWS {
-            adds.push(open.finish(place, time_ms).await?);
-        } else {
-            segment = Some(open);
-        }
-    }
-    if let Some(open) = segment {
-        adds.push(open.finish(place, time_ms).await?);
-    }
-    runs.sort_by(|a, b| a.id.cmp(&b.id));
-    let of_runs = tables::of_runs(&runs)?;
-    let of_series = tables::of_series(&series.finish())?;
-    Ok(Group {
-        id: uuid::Uuid::now_v7().to_string(),
-        rows: rows_written,
-        segments: adds.iter().map(|add| add.path.clone()).collect(),
-        runs: put_table(place, "runs", &tables::runs_schema(), of_runs).await?,
-        series: put_table(place, "series", &tables::series_schema(), of_series).await?,
-    })
-}
-
-/// Creates an object in this folder, named by a fresh id and its hash.
-async fn put(place: &Place, folder: &str, bytes: Bytes) -> Result<String, HistoryError> {
-    let name =
-        format!("{folder}/{}-{}.parquet", uuid::Uuid::now_v7().simple(), object::hash(&bytes));
-    place.put_content(&name, bytes).await?;
-    Ok(name)
-}
-
-async fn put_table(
-    place: &Place,
-    folder: &str,
-    schema: &SchemaRef,
-    batch: RecordBatch,
-) -> Result<String, HistoryError> {
-    let bytes = object::to_parquet(schema, &[batch], object::plain_properties().build())?;
-    put(place, folder, bytes).await
-}
-
-/// A segment that is being written.
-struct SegmentWriter {
-    writer: ArrowWriter<Vec<u8>>,
-    rows: u64,
-    first: String,
-    last: String,
-}
-
-impl SegmentWriter {
-    fn new() -> Result<SegmentWriter, HistoryError> {
-        let properties = object::points_properties().build();
-        let writer = ArrowWriter::try_new(Vec::new(), rows::schema(), Some(properties))?;
-        Ok(SegmentWriter { writer, rows: 0, first: String::new(), last: String::new() })
-    }
-
-    fn write(&mut self, batch: &RecordBatch) -> Result<(), HistoryError> {
-        let ids = rows::Columns::of(batch, "merged rows").text("series")?;
-        if self.rows == 0 {
-            ids.value(0).clone_into(&mut self.first);
-        }
-        ids.value(batch.num_rows() - 1).clone_into(&mut self.last);
-        self.rows += batch.num_rows() as u64;
-        Ok(self.writer.write(batch)?)
-    }
-
-    async fn finish(self, place: &Place, time_ms: i64) -> Result<Add, HistoryError> {
-        let bytes = Bytes::from(self.writer.into_inner()?);
-        let size = bytes.len() as u64;
-        let of = |series| log::SeriesOf { series };
-        let stats = Stats {
-            num_records: self.rows,
-            min_values: of(self.first),
-            max_values: of(self.last),
-            null_count: NullsOf { series: 0 },
-        };
-        let stats = serde_json::to_string(&stats)
-            .map_err(|error| HistoryError::Usage(format!("statistics have no JSON: {error}")))?;
-        Ok(Add {
-            path: put(place, "segments", bytes).await?,
-            partition_values: BTreeMap::new(),
-            size,
-            modification_time: time_ms,
-            data_change: true,
-            stats,
-        })
-    }
 }
 
 /// Milliseconds since 1970.
@@ -323,7 +242,7 @@ pub async fn collect(
             };
             let since = match folder {
                 // The commit that consumed it says when it became garbage.
-                "inbox" => state.consumed.get(&found.name).copied(),
+                "inbox" => state.consumed.get(&found.name).map(|gone| gone.time_ms),
                 _ => state.removed_ms.get(&found.name).copied().or_else(|| made_ms(&found.name)),
             };
             if is_needed || since.is_none_or(|since| since >= oldest_kept) {
@@ -353,7 +272,7 @@ mod tests {
 
     fn options() -> Options {
         let now = SystemTime::UNIX_EPOCH + Duration::from_secs(1_800_000_000);
-        Options { now, all: false, least: 1 }
+        Options::at(now)
     }
 
     async fn fresh() -> (tempfile::TempDir, Place) {
@@ -402,6 +321,26 @@ mod tests {
             assert_eq!(points.first().unwrap().commit_time, series.first_time);
             assert_eq!(points.last().unwrap().run, series.last_run);
         }
+    }
+
+    #[tokio::test]
+    async fn an_inbox_that_is_larger_than_memory_is_taken_in_parts() {
+        let (_folder, place) = fresh().await;
+        for run in 0..7 {
+            append(&place, &run_object(&format!("{run}"), run, 50)).await.unwrap();
+        }
+        let before = all_points(&place).await;
+        let size = place.list("inbox").await.unwrap()[0].size;
+        let few = Options { inbox_bytes: 2 * size + size / 2, all: true, ..options() };
+        let done = compact(&place, few).await.unwrap();
+        // Two, two, two and one of them; all are merged at the end.
+        assert_eq!((done.version, done.consumed), (Some(4), 7));
+        assert_eq!(all_points(&place).await, before);
+        assert_eq!(Snapshot::load(&place).await.unwrap().segments().count(), 1);
+        // An object that is larger than the bound is taken alone.
+        append(&place, &run_object("x", 9, 50)).await.unwrap();
+        let none = Options { inbox_bytes: 1, ..options() };
+        assert_eq!(compact(&place, none).await.unwrap().consumed, 1);
     }
 
     #[tokio::test]

@@ -1,5 +1,6 @@
 //! What can go wrong, and what to do about it.
 
+use crate::exit;
 use proofmark_store::StoreError;
 use std::io;
 use std::path::PathBuf;
@@ -63,6 +64,12 @@ pub enum HistoryError {
     /// Other compactors were faster again and again.
     #[error("{0} others committed first: try again when they have finished")]
     Contended(u32),
+    /// A program that is installed on its own is not there.
+    #[error(
+        "the program `{0}` is neither beside this one nor on PATH: `cargo install --locked --path \
+         crates/history-query` in the repository installs it"
+    )]
+    NoProgram(&'static str),
     /// The file system said no.
     #[error("cannot {what} {}: {source}", path.display())]
     Io {
@@ -93,6 +100,21 @@ pub enum HistoryError {
 }
 
 impl HistoryError {
+    /// The exit code of a program that ends with it.
+    pub fn exit_code(&self) -> u8 {
+        match self {
+            HistoryError::Damaged { .. } | HistoryError::Missing(_) => exit::INTEGRITY,
+            HistoryError::NoPutIfAbsent { .. }
+            | HistoryError::Newer { .. }
+            | HistoryError::Contended(_)
+            | HistoryError::NoProgram(_)
+            | HistoryError::Io { .. }
+            | HistoryError::Run(StoreError::Io { .. })
+            | HistoryError::Store { .. } => exit::ENVIRONMENT,
+            _ => exit::USAGE,
+        }
+    }
+
     /// For `map_err` of the file system.
     pub(crate) fn io(
         what: &'static str,

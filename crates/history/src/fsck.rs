@@ -1,9 +1,10 @@
 //! The check of a whole history: every object against its hash, the log against the objects, and
 //! every row against its neighbours.
 
-use crate::log::{self, State};
+use crate::log;
 use crate::object::{self, InboxObject};
-use crate::{Event, HistoryError, Place, merge, rows, tables};
+use crate::state::State;
+use crate::{Event, HistoryError, Place, checkpoint, merge, rows, tables};
 use arrow_array::RecordBatch;
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
@@ -79,7 +80,15 @@ impl Checked {
 pub async fn fsck(place: &Place) -> Result<Checked, HistoryError> {
     place.check().await?;
     let mut checked = Checked::default();
-    let state = match State::load(place).await {
+    let mut digests = BTreeMap::new();
+    let mut visit = |state: &State| {
+        let version = state.version.unwrap_or_default();
+        if version.is_multiple_of(checkpoint::EVERY) {
+            digests.insert(version, checkpoint::digest(state)?);
+        }
+        Ok(())
+    };
+    let state = match State::replay(place, &mut visit).await {
         Ok(state) => state,
         Err(HistoryError::Damaged { name, reason }) => {
             checked.damage(&name, reason);
@@ -91,6 +100,7 @@ pub async fn fsck(place: &Place) -> Result<Checked, HistoryError> {
     if state.version.is_none() {
         checked.damage(log::FOLDER, "the log is empty: `proofmark history init` begins it");
     }
+    checkpoints(place, &digests, &mut checked).await?;
     let mut runs = Runs::default();
     groups(place, &state, &mut checked, &mut runs).await?;
     inbox(place, &state, &mut checked, &mut runs).await?;
@@ -101,6 +111,41 @@ pub async fn fsck(place: &Place) -> Result<Checked, HistoryError> {
     }
     checked.runs = runs.seen.len();
     Ok(checked)
+}
+
+/// Checks that checkpoints say what the entries say, and that those for other engines are whole.
+async fn checkpoints(
+    place: &Place,
+    digests: &BTreeMap<u64, String>,
+    checked: &mut Checked,
+) -> Result<(), HistoryError> {
+    let advice = "delete it, and the entries are read instead";
+    for listed in place.list(checkpoint::OWN_FOLDER).await? {
+        checked.hashed += 1;
+        checked.bytes += listed.size;
+        let version = checkpoint::version_of(&listed.name).unwrap_or_default();
+        let read = match checkpoint::read(place, &listed.name).await {
+            Ok(read) => read,
+            Err(HistoryError::Damaged { reason, .. }) => {
+                checked.damage(&listed.name, format!("{reason}: {advice}"));
+                continue;
+            }
+            Err(error) => return Err(error),
+        };
+        if digests.get(&version) != Some(&checkpoint::digest(&read.state)?) {
+            checked.damage(&listed.name, format!("the entries say otherwise: {advice}"));
+        }
+        let delta = checkpoint::delta_name(version);
+        let is_whole = match place.get(&delta).await {
+            Ok(bytes) => object::hash(&bytes) == read.delta,
+            Err(HistoryError::Missing(_)) => true,
+            Err(error) => return Err(error),
+        };
+        if !is_whole {
+            checked.damage(&delta, format!("it is not what was written: {advice}"));
+        }
+    }
+    Ok(())
 }
 
 /// Which runs were seen, and in which object.
@@ -342,7 +387,7 @@ mod tests {
         for run in ["a", "b"] {
             append(&place, &run_object(run, 1, 4)).await.unwrap();
         }
-        let options = Options { now: SystemTime::UNIX_EPOCH, all: false, least: 1 };
+        let options = Options::at(SystemTime::UNIX_EPOCH);
         compact(&place, options).await.unwrap();
         append(&place, &run_object("c", 1, 4)).await.unwrap();
         let event = Event {

@@ -11,6 +11,8 @@
 //! <place>/events/<id>-<hash>.json            what was said about series: alerts and their states
 //! <place>/quarantine/YYYY/MM/DD/HH/<run>-<hash>.parquet   runs that do not count yet
 //! <place>/_delta_log/<number>.json           commits in the format of Delta Lake
+//! <place>/_delta_log/<number>.checkpoint.parquet   all commits so far, every tenth time
+//! <place>/checkpoints/<number>-<hash>.parquet   the same, with what only this crate reads
 //! ```
 //!
 //! Objects are immutable. Each is created by one request that fails if the name is taken, which
@@ -24,16 +26,20 @@ pub mod alerts;
 mod append;
 mod cbor;
 pub mod cells;
+mod checkpoint;
 pub mod compact;
 pub mod detect;
 mod durable;
 mod error;
 mod event;
+pub mod exit;
 pub mod fsck;
+mod group;
 pub mod key;
 pub mod log;
 mod merge;
 mod object;
+pub mod output;
 mod place;
 mod point;
 pub mod probe;
@@ -42,10 +48,13 @@ pub mod read;
 mod rows;
 mod run;
 mod segment;
+mod series;
 pub mod serve;
 pub mod site;
+mod state;
 mod stored;
 mod tables;
+pub mod tables_of;
 
 pub use append::{Appended, append, init};
 pub use error::HistoryError;
@@ -57,7 +66,6 @@ pub use point::{Point, Row, flag};
 pub use read::{Series, Snapshot};
 pub use run::{Calibration, Environment, Run};
 pub use stored::{CommitOf, from_store};
-pub use tables::tables_of;
 
 /// Version of the layout and of the columns; raised when an older reader could misread a history.
 pub const FORMAT: u32 = 1;

@@ -7,7 +7,6 @@
 use crate::durable::Created;
 use crate::{HistoryError, Place, object, rows};
 use arrow_schema::DataType;
-use futures::{StreamExt, TryStreamExt};
 use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -30,24 +29,38 @@ struct Line {
     remove: Option<Remove>,
 }
 
+/// What a reader and a writer of the table must know.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Protocol {
-    min_reader_version: u32,
-    min_writer_version: u32,
+pub(crate) struct Protocol {
+    pub(crate) min_reader_version: u32,
+    pub(crate) min_writer_version: u32,
 }
 
+/// What the table is. It has neither partitions nor settings.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct MetaData {
-    id: String,
-    name: String,
+pub(crate) struct MetaData {
+    pub(crate) id: String,
+    pub(crate) name: String,
     format: Provider,
-    schema_string: String,
+    pub(crate) schema_string: String,
     partition_columns: Vec<String>,
     configuration: BTreeMap<String, String>,
-    created_time: i64,
+    pub(crate) created_time: i64,
 }
+
+impl MetaData {
+    /// A table of Parquet files.
+    pub(crate) fn new(id: String, name: String, schema_string: String, created_time: i64) -> Self {
+        let format = Provider { provider: PROVIDER.to_owned(), options: BTreeMap::new() };
+        let (partition_columns, configuration) = (Vec::new(), BTreeMap::new());
+        MetaData { id, name, format, schema_string, partition_columns, configuration, created_time }
+    }
+}
+
+/// What the files of the table are.
+pub(crate) const PROVIDER: &str = "parquet";
 
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 struct Provider {
@@ -160,7 +173,7 @@ pub struct Group {
 }
 
 /// A live segment.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Segment {
     /// Its name within the place.
     pub path: String,
@@ -168,6 +181,8 @@ pub struct Segment {
     pub size: u64,
     /// What is known about its rows.
     pub stats: Stats,
+    /// When it was written, in milliseconds since 1970.
+    pub modified_ms: i64,
 }
 
 /// A commit that is to be made.
@@ -191,93 +206,11 @@ pub(crate) fn version_of(name: &str) -> Option<u64> {
     is_number.then(|| digits.parse().ok()).flatten()
 }
 
-/// What all entries together say.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct State {
-    /// The latest entry.
-    pub(crate) version: Option<u64>,
-    pub(crate) segments: BTreeMap<String, Segment>,
-    pub(crate) groups: BTreeMap<String, Group>,
-    /// Runs that are in segments.
-    pub(crate) runs: BTreeSet<String>,
-    /// Inbox objects that are consumed or superseded, and when, in milliseconds since 1970.
-    pub(crate) consumed: BTreeMap<String, i64>,
-    /// When segments, and runs and series of groups, were replaced; they may still be there.
-    pub(crate) removed_ms: BTreeMap<String, i64>,
-}
-
-impl State {
-    /// Reads the whole log.
-    pub(crate) async fn load(place: &Place) -> Result<State, HistoryError> {
-        let mut state = State::default();
-        let listed = place.list(FOLDER).await?;
-        let versions: BTreeSet<u64> =
-            listed.iter().filter_map(|found| version_of(&found.name)).collect();
-        // Entries are read several at a time and applied in order.
-        let entries = futures::stream::iter(versions).map(|version| async move {
-            let name = entry_name(version);
-            let bytes = place.get(&name).await?;
-            Ok::<_, HistoryError>((version, name, bytes))
-        });
-        let mut entries = entries.buffered(16);
-        while let Some((version, name, bytes)) = entries.try_next().await? {
-            state.apply(version, &name, &bytes)?;
-        }
-        Ok(state)
-    }
-
-    /// Applies one entry, which must be the next.
-    fn apply(&mut self, version: u64, name: &str, bytes: &[u8]) -> Result<(), HistoryError> {
-        let next = self.version.map_or(0, |version| version + 1);
-        if version != next {
-            let missing = entry_name(next);
-            return Err(HistoryError::damaged(name, format!("{missing}, before it, is not there")));
-        }
-        let entry = Entry::parse(name, bytes)?;
-        for remove in &entry.removes {
-            if self.segments.remove(&remove.path).is_none() {
-                let reason = format!("it removes {}, which is not there", remove.path);
-                return Err(HistoryError::damaged(name, reason));
-            }
-            self.removed_ms.insert(remove.path.clone(), remove.deletion_timestamp);
-        }
-        for add in entry.adds {
-            let stats = serde_json::from_str(&add.stats)
-                .map_err(|error| HistoryError::damaged(name, error))?;
-            let segment = Segment { path: add.path.clone(), size: add.size, stats };
-            if self.segments.insert(add.path.clone(), segment).is_some() {
-                let reason = format!("it adds {} again", add.path);
-                return Err(HistoryError::damaged(name, reason));
-            }
-        }
-        for id in &entry.compaction.replaced {
-            let group = self.groups.remove(id).ok_or_else(|| {
-                HistoryError::damaged(name, format!("it replaces group {id}, which is not there"))
-            })?;
-            self.removed_ms.extend([(group.runs, entry.time_ms), (group.series, entry.time_ms)]);
-        }
-        for consumed in &entry.compaction.consumed {
-            let run = object::run_in_name(consumed)
-                .ok_or_else(|| HistoryError::damaged(name, format!("{consumed} names no run")))?;
-            if !self.runs.insert(run.to_owned()) {
-                let reason = format!("it consumes run {run} a second time");
-                return Err(HistoryError::damaged(name, reason));
-            }
-        }
-        for name in entry.compaction.consumed.into_iter().chain(entry.compaction.superseded) {
-            self.consumed.insert(name, entry.time_ms);
-        }
-        if let Some(group) = entry.compaction.group {
-            self.groups.insert(group.id.clone(), group);
-        }
-        self.version = Some(version);
-        Ok(())
-    }
-}
-
 /// One entry, read.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Entry {
+    pub(crate) protocol: Option<Protocol>,
+    pub(crate) meta_data: Option<MetaData>,
     pub(crate) time_ms: i64,
     pub(crate) adds: Vec<Add>,
     pub(crate) removes: Vec<Remove>,
@@ -292,10 +225,12 @@ impl Entry {
         for line in text.lines().filter(|line| !line.is_empty()) {
             let line: Line =
                 serde_json::from_str(line).map_err(|error| HistoryError::damaged(name, error))?;
-            if line.protocol.is_some_and(|protocol| protocol.min_reader_version > 1) {
+            if line.protocol.as_ref().is_some_and(|protocol| protocol.min_reader_version > 1) {
                 let reason = "the table needs a reader of a later version of Delta Lake";
                 return Err(HistoryError::damaged(name, reason));
             }
+            entry.protocol = line.protocol.or(entry.protocol);
+            entry.meta_data = line.meta_data.or(entry.meta_data);
             entry.adds.extend(line.add);
             entry.removes.extend(line.remove);
             if let Some(info) = line.commit_info {
@@ -332,15 +267,8 @@ fn commit_info(operation: &str, time_ms: i64, compaction: Compaction) -> Line {
 /// Creates entry 0, which says what the table is, if it is not there.
 pub(crate) async fn begin(place: &Place) -> Result<(), HistoryError> {
     let protocol = Protocol { min_reader_version: 1, min_writer_version: 2 };
-    let meta_data = MetaData {
-        id: uuid::Uuid::new_v4().to_string(),
-        name: "points".to_owned(),
-        format: Provider { provider: "parquet".to_owned(), options: BTreeMap::new() },
-        schema_string: schema_string(),
-        partition_columns: Vec::new(),
-        configuration: BTreeMap::new(),
-        created_time: 0,
-    };
+    let id = uuid::Uuid::new_v4().to_string();
+    let meta_data = MetaData::new(id, "points".to_owned(), schema_string(), 0);
     let lines = [
         commit_info("CREATE TABLE", 0, Compaction::default()),
         Line { protocol: Some(protocol), ..Line::default() },
@@ -432,8 +360,9 @@ pub(crate) async fn commit(
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use super::*;
+    use crate::state::State;
 
     #[test]
     fn entries_are_named_by_their_numbers() {
@@ -449,13 +378,13 @@ mod tests {
         }
     }
 
-    fn consuming(names: &[&str]) -> Commit {
+    pub(crate) fn consuming(names: &[&str]) -> Commit {
         let consumed =
             names.iter().map(|name| format!("inbox/{name}-{}.parquet", "0".repeat(32))).collect();
         Commit { compaction: Compaction { consumed, ..Compaction::default() }, ..Commit::default() }
     }
 
-    async fn fresh() -> (tempfile::TempDir, Place) {
+    pub(crate) async fn fresh() -> (tempfile::TempDir, Place) {
         let folder = tempfile::tempdir().unwrap();
         let place = Place::folder(folder.path()).unwrap();
         begin(&place).await.unwrap();

@@ -3,11 +3,12 @@
 //! A [`Snapshot`] is the log up to an entry, and the inbox objects that it has not consumed. It
 //! never changes, whatever writers and compactors do meanwhile.
 
-use crate::log::{Segment, State};
+use crate::log::Segment;
 use crate::merge::{self, Batches, Merge};
 use crate::object::{self, InboxObject};
 use crate::rows::Columns;
 use crate::segment::{self, SegmentReader};
+use crate::state::State;
 use crate::tables::{self, SeriesOf};
 use crate::{Event, HistoryError, Place, Point, Run, SeriesId, SeriesKey, rows};
 use arrow_array::cast::AsArray;
@@ -25,61 +26,10 @@ use std::collections::{BTreeSet, HashMap};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use tokio::sync::OnceCell;
 
+pub use crate::series::{Series, Shard};
+
 /// Requests at a time.
 const AT_ONCE: usize = 16;
-
-/// A series with what is known about its points.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Series {
-    /// Its id.
-    pub id: SeriesId,
-    /// What it is.
-    pub key: SeriesKey,
-    /// How many points it has.
-    pub points: u64,
-    /// Time of the first point, in microseconds since 1970.
-    pub first_time: i64,
-    /// Time of the last point, in microseconds since 1970.
-    pub last_time: i64,
-    /// The number of the last point, if it has one.
-    pub last_value: Option<f64>,
-    /// The run of the last point.
-    pub last_run: String,
-}
-
-impl Series {
-    /// Takes further points, of which this is the last.
-    pub(crate) fn extend(&mut self, time: i64, run: &str, value: Option<f64>, points: u64) {
-        self.points += points;
-        self.first_time = self.first_time.min(time);
-        if (time, run) >= (self.last_time, self.last_run.as_str()) {
-            self.last_time = time;
-            self.last_value = value;
-            run.clone_into(&mut self.last_run);
-        }
-    }
-}
-
-/// A part of all series: the `number`th of `of`, from 1. Together the parts have each series once.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Shard {
-    /// Its number, from 1.
-    pub number: u32,
-    /// How many there are.
-    pub of: u32,
-}
-
-impl Shard {
-    /// All series.
-    pub const WHOLE: Shard = Shard { number: 1, of: 1 };
-
-    /// Whether a series belongs to it. Ids are hashes, so that equal ranges are equal parts.
-    pub fn has(self, series: SeriesId) -> bool {
-        let start =
-            u64::from(u32::from_be_bytes([series.0[0], series.0[1], series.0[2], series.0[3]]));
-        (start * u64::from(self.of)) >> 32 == u64::from(self.number) - 1
-    }
-}
 
 /// One consistent view of a history.
 #[derive(Debug)]
@@ -101,12 +51,22 @@ impl Snapshot {
     /// # Errors
     /// If the place is no history, or its log cannot be read.
     pub async fn load(place: &Place) -> Result<Snapshot, HistoryError> {
+        Ok(Snapshot::load_part(place, u64::MAX).await?.0)
+    }
+
+    /// The same with so many bytes of the inbox and at least one object of it, and whether there
+    /// are more.
+    pub(crate) async fn load_part(
+        place: &Place,
+        inbox_bytes: u64,
+    ) -> Result<(Snapshot, bool), HistoryError> {
         place.check().await?;
         // The log first: what it has not consumed is still in the inbox afterwards.
         let state = State::load(place).await?;
         let listed = place.list("inbox").await?;
         let mut seen = BTreeSet::new();
         let (mut inbox, mut superseded) = (Vec::new(), Vec::new());
+        let (mut taken, mut has_more) = (0u64, false);
         for found in listed {
             let Some(run) = object::run_in_name(&found.name).map(str::to_owned) else {
                 continue;
@@ -116,11 +76,18 @@ impl Snapshot {
             }
             // A run that was appended with two contents counts once: the first name wins.
             let is_first = !state.runs.contains(&run) && seen.insert(run);
-            if is_first { &mut inbox } else { &mut superseded }.push(found.name);
+            if !is_first {
+                superseded.push(found.name);
+            } else if taken == 0 || taken + found.size <= inbox_bytes {
+                taken += found.size;
+                inbox.push(found.name);
+            } else {
+                has_more = true;
+            }
         }
         let place = place.clone();
         let (objects, footers) = (OnceCell::new(), Mutex::default());
-        Ok(Snapshot { place, state, inbox, superseded, objects, footers })
+        Ok((Snapshot { place, state, inbox, superseded, objects, footers }, has_more))
     }
 
     /// Where it lies.
@@ -154,13 +121,26 @@ impl Snapshot {
         self.objects.get_or_try_init(|| self.load_objects()).await
     }
 
+    /// The rows that are still in the inbox, as columns of the table `points`.
+    ///
+    /// # Errors
+    /// If the store cannot be read.
+    pub async fn inbox_rows(&self) -> Result<Vec<RecordBatch>, HistoryError> {
+        let objects = &self.objects().await?.0;
+        Ok(objects.iter().flat_map(|object| object.batches.iter().cloned()).collect())
+    }
+
     async fn load_objects(&self) -> Result<(Vec<InboxObject>, Vec<HistoryError>), HistoryError> {
-        let mut loaded = futures::stream::iter(&self.inbox)
-            .map(|name| async move { (name, self.place.get(name).await) })
+        // Names are owned: a future that borrows them cannot be sent to another thread.
+        let mut loaded = futures::stream::iter(self.inbox.clone())
+            .map(|name| async move {
+                let bytes = self.place.get(&name).await;
+                (name, bytes)
+            })
             .buffered(AT_ONCE);
         let (mut objects, mut damaged) = (Vec::new(), Vec::new());
         while let Some((name, bytes)) = loaded.next().await {
-            match InboxObject::decode(name, bytes?) {
+            match InboxObject::decode(&name, bytes?) {
                 Ok(object) => objects.push(object),
                 Err(error) => damaged.push(error),
             }
@@ -474,7 +454,7 @@ mod tests {
             append(&place, &run_object(run, time, 5000)).await.unwrap();
         }
         let now = std::time::SystemTime::UNIX_EPOCH;
-        let options = crate::compact::Options { now, all: true, least: 1 };
+        let options = crate::compact::Options { all: true, ..crate::compact::Options::at(now) };
         crate::compact::compact(&place, options).await.unwrap();
         let snapshot = Snapshot::load(&place).await.unwrap();
         let series = snapshot.series().await.unwrap();

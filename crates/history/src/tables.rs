@@ -68,7 +68,8 @@ pub(crate) fn series_schema() -> SchemaRef {
     Arc::clone(&SERIES)
 }
 
-fn maybe_texts<'a>(values: impl Iterator<Item = Option<&'a str>>) -> ArrayRef {
+/// A column of texts that may be absent.
+pub(crate) fn maybe_texts<'a>(values: impl Iterator<Item = Option<&'a str>>) -> ArrayRef {
     Arc::new(StringArray::from_iter(values))
 }
 
@@ -256,53 +257,6 @@ impl SeriesOf {
     /// All of them, in order of their ids.
     pub(crate) fn finish(self) -> Vec<Series> {
         self.known.into_values().collect()
-    }
-}
-
-/// Tables that commands show.
-pub mod tables_of {
-    use super::*;
-    use crate::Point;
-
-    /// The table of some series.
-    ///
-    /// # Errors
-    /// If the columns do not fit, which is a bug.
-    pub fn series(all: &[Series]) -> Result<RecordBatch, HistoryError> {
-        of_series(all)
-    }
-
-    /// The points of one series, each with the commit of its run.
-    ///
-    /// # Errors
-    /// If the columns do not fit, which is a bug.
-    pub fn shown(points: &[Point], runs: &[Run]) -> Result<RecordBatch, HistoryError> {
-        let runs: BTreeMap<&str, &Run> = runs.iter().map(|run| (run.id.as_str(), run)).collect();
-        let commit = |point: &Point| runs.get(point.run.as_str())?.commit.as_deref();
-        let float = |value: fn(&Point) -> Option<f64>| -> ArrayRef {
-            Arc::new(Float64Array::from_iter(points.iter().map(value)))
-        };
-        let columns: [(&str, ArrayRef); 11] = [
-            ("commit_time", times(points.iter().map(|point| point.commit_time))),
-            ("commit", maybe_texts(points.iter().map(commit))),
-            ("run", texts(points.iter().map(|point| &point.run))),
-            ("outcome", texts(points.iter().map(|point| point.outcome.name()))),
-            ("value", float(|point| point.value)),
-            ("low", float(|point| point.low.map(f64::from))),
-            ("high", float(|point| point.high.map(f64::from))),
-            ("control", float(|point| point.control.map(f64::from))),
-            ("against", maybe_texts(points.iter().map(|point| point.against.as_deref()))),
-            ("code", maybe_texts(points.iter().map(|point| point.code.as_deref()))),
-            (
-                "flags",
-                Arc::new(Int32Array::from_iter_values(
-                    points.iter().map(|point| point.flags.cast_signed()),
-                )),
-            ),
-        ];
-        Ok(RecordBatch::try_from_iter_with_nullable(
-            columns.into_iter().map(|(name, column)| (name, column, true)),
-        )?)
     }
 }
 

@@ -1,10 +1,10 @@
 //! The commands about changes: `detect`, `alerts`, `dismiss`, `accept`, `confirm`.
 
-use super::output::{plain, print, say};
 use super::{exit, now};
 use clap::{Args, Subcommand};
 use proofmark_history::alerts::{Alert, alerts_of};
 use proofmark_history::detect::{Options, detect};
+use proofmark_history::output::{plain, print, say};
 use proofmark_history::read::Shard;
 use proofmark_history::{Event, EventState, HistoryError, Place, Series, Snapshot, append_event};
 use std::collections::BTreeSet;

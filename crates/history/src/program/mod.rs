@@ -2,27 +2,19 @@
 
 mod alerts;
 mod commit;
-mod output;
+mod query;
 mod send;
 mod serve;
 mod site;
 
 use clap::{Args, Parser, Subcommand};
-use output::{Format, print, rendered, say};
 use proofmark_history::compact::{self, Options};
+use proofmark_history::output::{self, Format, print, rendered, say};
 use proofmark_history::read::Series;
-use proofmark_history::{HistoryError, Place, SeriesId, Snapshot, fsck, tables_of};
-use proofmark_store::{Store, StoreError};
+use proofmark_history::{HistoryError, Place, SeriesId, Snapshot, exit, fsck, tables_of};
+use proofmark_store::Store;
 use std::path::PathBuf;
 use std::time::{Duration, SystemTime};
-
-/// Exit codes, as the program `proofmark` has them.
-mod exit {
-    pub(crate) const PASS: u8 = 0;
-    pub(crate) const USAGE: u8 = 2;
-    pub(crate) const INTEGRITY: u8 = 4;
-    pub(crate) const ENVIRONMENT: u8 = 6;
-}
 
 /// Keeps the history of runs in files of your own, and answers questions about it.
 #[derive(Parser)]
@@ -59,6 +51,9 @@ enum Command {
     List(List),
     /// Show the points of a series
     Show(Show),
+    /// Ask a question in SQL; needs the program proofmark-history-query
+    #[command(disable_help_flag = true)]
+    Query(query::Query),
     #[command(flatten)]
     Alerts(alerts::Command),
     /// Write pages about the history as files, for a browser
@@ -182,13 +177,14 @@ impl Arguments {
             Command::Fsck(command) => command.run().await,
             Command::List(command) => command.run().await,
             Command::Show(command) => command.run().await,
+            Command::Query(command) => command.run(),
             Command::Alerts(command) => command.run().await,
             Command::Site(command) => command.run().await,
             Command::Serve(command) => command.run().await,
         };
         result.unwrap_or_else(|error| {
             say(&format!("error: {error}"));
-            code(&error)
+            error.exit_code()
         })
     }
 }
@@ -196,20 +192,6 @@ impl Arguments {
 /// Says why the program cannot start.
 pub(crate) fn say_failure(message: &str) {
     say(&format!("error: {message}"));
-}
-
-/// The exit code of an error.
-fn code(error: &HistoryError) -> u8 {
-    match error {
-        HistoryError::Damaged { .. } | HistoryError::Missing(_) => exit::INTEGRITY,
-        HistoryError::NoPutIfAbsent { .. }
-        | HistoryError::Newer { .. }
-        | HistoryError::Contended(_)
-        | HistoryError::Io { .. }
-        | HistoryError::Run(StoreError::Io { .. })
-        | HistoryError::Store { .. } => exit::ENVIRONMENT,
-        _ => exit::USAGE,
-    }
 }
 
 #[expect(clippy::disallowed_methods, reason = "the one clock of this program")]
@@ -273,7 +255,7 @@ impl Append {
 impl Compact {
     async fn run(self) -> Result<u8, HistoryError> {
         let place = Place::parse(&self.place)?;
-        let options = Options { now: now(), all: self.all, least: self.least };
+        let options = Options { all: self.all, least: self.least, ..Options::at(now()) };
         let done = compact::compact(&place, options).await?;
         for damage in &done.damaged {
             say(&format!("warning: {damage}"));

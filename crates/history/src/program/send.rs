@@ -1,7 +1,7 @@
 //! `append --to http://…`: a run is uploaded to a server.
 
 use super::exit;
-use super::output::{print, say};
+use proofmark_history::output::{print, say};
 use proofmark_history::serve::upload::Upload;
 use proofmark_history::{HistoryError, RunObject};
 use std::time::Duration;

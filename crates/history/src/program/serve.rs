@@ -1,8 +1,8 @@
 //! The commands about the server: `serve`, `key`, `quarantine`, `admit`.
 
-use super::output::{print, say};
 use super::{exit, now};
 use clap::{Args, Subcommand};
+use proofmark_history::output::{print, say};
 use proofmark_history::serve::access::{Access, AccessFile, Key, Scope};
 use proofmark_history::serve::{Options, serve};
 use proofmark_history::{HistoryError, Place, quarantine};
@@ -248,7 +248,7 @@ impl Quarantine {
             let commit = run.and_then(|run| run.commit.as_deref()).unwrap_or("");
             let branch = run.and_then(|run| run.branch.as_deref()).unwrap_or("");
             let line = format!("{} {commit} {branch}", of.run);
-            print(&format!("{}\n", super::output::plain(&line)))?;
+            print(&format!("{}\n", proofmark_history::output::plain(&line)))?;
         }
         if waiting.is_empty() {
             say("No run is in quarantine.");

@@ -1,8 +1,8 @@
 //! The command `site`.
 
 use super::exit;
-use super::output::say;
 use clap::Args;
+use proofmark_history::output::say;
 use proofmark_history::site::write_site;
 use proofmark_history::{HistoryError, Place};
 use std::path::PathBuf;

@@ -72,7 +72,7 @@ fn runtime() -> tokio::runtime::Runtime {
 }
 
 fn options() -> Options {
-    Options { now: SystemTime::now(), all: false, least: 1 }
+    Options::at(SystemTime::now())
 }
 
 fn variable(name: &str) -> Option<String> {
