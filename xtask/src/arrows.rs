@@ -17,7 +17,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("gate", &["schema", "contract", "tensor", "arena"]),
     ("sandbox", &["schema"]),
     ("arena", &["schema", "tensor", "sandbox"]),
-    ("worker", &["schema", "contract", "tensor", "ops", "peers", "own", "simd"]),
+    ("worker", &["schema", "contract", "tensor", "ops", "peers", "opencl", "own", "simd"]),
     ("peers", &["schema", "contract", "tensor"]),
     ("opencl", &["schema", "contract", "tensor", "peers"]),
     ("own", &["schema", "contract", "tensor", "peers", "opencl"]),
@@ -26,6 +26,8 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("store", &["schema"]),
     // A workspace of its own, which nothing here depends on; `cli` starts its program.
     ("history", &["schema", "stats", "store", "report"]),
+    // A query engine over histories; the program of the history starts it.
+    ("history-query", &["history"]),
     ("analyze", &["schema", "stats"]),
     (
         "engine",
@@ -47,6 +49,8 @@ const ALLOWED: &[(&str, &[&str])] = &[
 /// What the tests of a crate may import beyond `ALLOWED`.
 const ALLOWED_IN_TESTS: &[(&str, &[&str])] = &[
     ("ops", &["gate", "arena", "worker"]),
+    // Runs are made up.
+    ("history-query", &["schema"]),
     ("worker", &["gate", "arena", "ops"]),
     // Adapters are tried on the attributes that the real ops have.
     ("peers", &["ops"]),

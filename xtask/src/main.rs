@@ -3,6 +3,7 @@
 #![expect(clippy::disallowed_methods, reason = "xtask starts cargo, times its steps and exits")]
 #![expect(clippy::print_stdout, clippy::print_stderr, reason = "xtask talks to a person")]
 
+mod ahead;
 mod arrows;
 mod bench;
 mod book;
@@ -11,6 +12,7 @@ mod circles;
 mod commits;
 mod docs;
 mod duel;
+mod engines;
 mod exchange;
 mod imports;
 mod levels;
@@ -46,9 +48,11 @@ commands:
   docs --check        fail if one of them is stale
   locks               choose the newest versions of peers and write their hashes; needs a network
   book                check the links of all pages and build the book in target/book/book
-  tutorial            type the commands of the tutorial and record what they print
+  tutorial            type the commands of the typed pages and record what they print
   tutorial --check    type them and fail if one ends otherwise than the page says
-  triton              prove every kernel in Triton and refuse the wrong ones; CI does it for one op
+  triton [OP...]      prove every kernel in Triton, in f16 too, and refuse the wrong ones; CI does
+                      it for one op
+  engines             ask six engines the same questions about one history; no part of CI
   release             make what is published in target/release-artefacts, and try each of it in an
                       empty environment; no part of CI
   release --check     try what is there again; with a NAME, only that
@@ -80,7 +84,8 @@ fn main() -> ExitCode {
         ["book"] => check::run_one(&root, "book"),
         ["tutorial"] => tutorial::write(&root),
         ["tutorial", "--check"] => tutorial::check(&root),
-        ["triton"] => triton::all(&root),
+        ["triton", ref ops @ ..] => triton::all(&root, ops),
+        ["engines"] => engines::run(&root),
         ["release", ref rest @ ..] => release::run(&root, rest),
         ["duel", ref rest @ ..] => duel::run(&root, rest),
         _ => {
