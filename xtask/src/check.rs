@@ -1,10 +1,11 @@
-//! The steps of CI, in the order in which a mistake is cheapest to find.
+//! The steps of CI, in the order in which a mistake is cheapest to find; what measures comes last.
 
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::Instant;
 
+use crate::ahead::Ahead;
 use crate::{
     Failure, arrows, bench, book, docs, exchange, library, mcp, metadata, own, smoke, tidy, triton,
     tutorial,
@@ -49,21 +50,6 @@ const STEPS: &[Step] = &[
     },
     Step { name: "test", purpose: "every test, with nextest", run: nextest },
     Step {
-        name: "own",
-        purpose: "an op of a user: its reference, a right kernel, wrong ones",
-        run: |root, _| own::run(root),
-    },
-    Step {
-        name: "triton",
-        purpose: "kernels in Triton: right ones proven, wrong ones refused, no time",
-        run: |root, _| triton::some(root),
-    },
-    Step {
-        name: "mcp",
-        purpose: "the MCP server judges kernels for the official client",
-        run: |root, _| mcp::run(root),
-    },
-    Step {
         name: "history",
         purpose: "the history, which has a lock file of its own: no warning, every test",
         run: |root, _| history(root),
@@ -84,11 +70,6 @@ const STEPS: &[Step] = &[
         run: library::run,
     },
     Step {
-        name: "bench",
-        purpose: "a crate outside proves and measures its kernels by `cargo bench`",
-        run: bench::run,
-    },
-    Step {
         name: "doc",
         purpose: "the docs build without a warning",
         run: |root, _| {
@@ -107,8 +88,28 @@ const STEPS: &[Step] = &[
     },
     Step { name: "book", purpose: "no dead link; the book builds", run: book::run },
     Step {
+        name: "own",
+        purpose: "an op of a user: its reference, a right kernel, wrong ones",
+        run: |root, _| own::run(root),
+    },
+    Step {
+        name: "triton",
+        purpose: "kernels in Triton: right ones proven, wrong ones refused, no time",
+        run: |root, _| triton::some(root),
+    },
+    Step {
+        name: "mcp",
+        purpose: "the MCP server judges kernels for the official client",
+        run: |root, _| mcp::run(root),
+    },
+    Step {
+        name: "bench",
+        purpose: "a crate outside proves and measures its kernels by `cargo bench`",
+        run: bench::run,
+    },
+    Step {
         name: "tutorial",
-        purpose: "every command of the tutorial ends as its page says",
+        purpose: "every command of the typed pages ends as its page says",
         run: |root, _| tutorial::check(root),
     },
     Step { name: "smoke", purpose: "the program's main commands", run: |root, _| smoke::run(root) },
@@ -118,6 +119,18 @@ const STEPS: &[Step] = &[
         run: exchange::run,
     },
 ];
+
+/// Steps that measure, or whose tests are slower beside others: nothing else runs meanwhile.
+const ALONE: &[&str] = &["test", "own", "triton", "mcp", "bench", "tutorial", "smoke", "exchange"];
+
+/// What is made ahead: from the start of which step on, for which later step, by which commands.
+const AHEAD: &[(&str, &str, Commands)] = &[
+    ("fmt", "history", history_ahead),
+    ("fmt", "deny", tools_ahead),
+    ("history", "own", pytorch_ahead),
+];
+
+type Commands = fn(&Path) -> Result<Vec<Command>, Failure>;
 
 /// Advisories need a database from the network: docs/ci/advisories.yml checks them.
 const DENY: &[&str] = &["deny", "check", "bans", "licenses", "sources"];
@@ -144,16 +157,23 @@ pub(crate) fn run_all(root: &Path) -> Result<(), Failure> {
 }
 
 fn run_steps(root: &Path, steps: &[Step]) -> Result<(), Failure> {
+    let all = Instant::now();
     let mut summary = Vec::new();
     let mut notes = Notes::new();
     let mut failure = None;
+    let mut ahead = Ahead::default();
     for step in steps {
         println!("--- {}: {}", step.name, step.purpose);
+        if ALONE.contains(&step.name) && !ahead.is_empty() {
+            let begin = Instant::now();
+            notes.extend(ahead.wait());
+            summary.push(row("(wait)", "ahead", begin));
+        }
         let begin = Instant::now();
-        let outcome = (step.run)(root, &mut notes);
-        let seconds = begin.elapsed().as_secs_f64();
+        let outcome = start_ahead(root, (step, steps), &mut ahead)
+            .and_then(|()| (step.run)(root, &mut notes));
         let word = if outcome.is_ok() { "ok" } else { "FAILED" };
-        summary.push(format!("{:8} {word:6} {seconds:7.1} s", step.name));
+        summary.push(row(step.name, word, begin));
         if let Err(cause) = outcome {
             failure = Some(format!(
                 "step `{name}` failed: {cause}\nhint: `cargo xtask check --only {name}` repeats it",
@@ -163,17 +183,81 @@ fn run_steps(root: &Path, steps: &[Step]) -> Result<(), Failure> {
         }
     }
     println!("--- summary");
+    summary.push(row("(all)", "", all));
     for line in summary.iter().chain(&notes) {
         println!("{line}");
     }
     failure.map_or(Ok(()), Err)
 }
 
+/// A line of the summary.
+fn row(name: &str, word: &str, begin: Instant) -> String {
+    format!("{name:8} {word:6} {:7.1} s", begin.elapsed().as_secs_f64())
+}
+
+/// Starts what is made ahead from this step on, if the step that needs it comes.
+fn start_ahead(
+    root: &Path,
+    (step, steps): (&Step, &[Step]),
+    ahead: &mut Ahead,
+) -> Result<(), Failure> {
+    for (first, later, commands) in AHEAD {
+        if *first == step.name && steps.iter().any(|step| step.name == *later) {
+            ahead.start(later, commands(root)?, &target(root)?);
+        }
+    }
+    Ok(())
+}
+
+const HISTORY: &str = "crates/history";
+const HISTORY_CLIPPY: &[&str] = &["clippy", "--all-targets", "--locked", "--", "-D", "warnings"];
+
+/// Its own folder takes what is built, so that it can be built beside the rest.
+fn history_ahead(root: &Path) -> Result<Vec<Command>, Failure> {
+    let build: &[&str] = &["nextest", "run", "--locked", "--no-run"];
+    let cargo = |args: &&[&str]| {
+        let mut command = Command::new("cargo");
+        command.current_dir(root.join(HISTORY)).args(*args);
+        command
+    };
+    Ok([build, HISTORY_CLIPPY].iter().map(cargo).collect())
+}
+
+/// Programs that steps start, and how they are installed where they are missing. They run for
+/// seconds: optimised, they would take minutes to build.
+const TOOLS: &[(&str, &str, &str)] = &[
+    ("cargo", "deny", "cargo-deny --version ~0.20"),
+    ("mdbook", "build", "mdbook --version ~0.5 --no-default-features --features search"),
+];
+
+/// The tools that are missing; they share what is built for both.
+fn tools_ahead(root: &Path) -> Result<Vec<Command>, Failure> {
+    let is_here = |(program, word, _): &&(&str, &str, &str)| {
+        let asked = Command::new(program).args([word, "--help"]).output();
+        asked.is_ok_and(|output| output.status.success())
+    };
+    let built = target(root)?.join("tools");
+    let install = |(_, _, package): &(&str, &str, &str)| {
+        let mut command = Command::new("cargo");
+        command.args(["install", "--locked", "--debug"]).args(package.split(' '));
+        command.env("CARGO_TARGET_DIR", &built).env("CARGO_PROFILE_DEV_DEBUG", "false");
+        command
+    };
+    Ok(TOOLS.iter().filter(|tool| !is_here(tool)).map(install).collect())
+}
+
+/// A download of gigabytes.
+fn pytorch_ahead(root: &Path) -> Result<Vec<Command>, Failure> {
+    let peers = root.join(own::PEERS);
+    let program = program(root)?;
+    Ok(missing_peer(&peers, &program, "pytorch").into_iter().collect())
+}
+
 /// Checks the workspace of the history as the others are checked.
 fn history(root: &Path) -> Result<(), Failure> {
-    let folder = root.join("crates/history");
+    let folder = root.join(HISTORY);
     cargo(&folder, &["fmt", "--check"], &[])?;
-    cargo(&folder, &["clippy", "--all-targets", "--locked", "--", "-D", "warnings"], &[])?;
+    cargo(&folder, HISTORY_CLIPPY, &[])?;
     cargo(&folder, &[&["deny", "--config", "../../deny.toml"], &DENY[1..]].concat(), &[])?;
     cargo(&folder, &["nextest", "run", "--locked"], &[])
 }
@@ -193,17 +277,24 @@ fn peers(root: &Path) -> Result<(), Failure> {
 
 /// Gets a peer into a folder, unless it is there.
 pub(crate) fn add_peer(folder: &Path, program: &Path, name: &str) -> Result<(), Failure> {
-    if folder.join(name).join("peer.json").exists() {
-        return Ok(());
-    }
+    let Some(mut command) = missing_peer(folder, program, name) else { return Ok(()) };
     let line = format!("proofmark peers add {name}");
     println!("$ {line}");
-    let mut command = Command::new(program);
-    let status = command.args(["peers", "add", name]).env("PROOFMARK_PEERS", folder).status();
-    match status.map_err(|error| format!("`{line}` did not start: {error}"))?.success() {
+    let status = command.status().map_err(|error| format!("`{line}` did not start: {error}"))?;
+    match status.success() {
         true => Ok(()),
         false => Err(format!("`{line}` failed")),
     }
+}
+
+/// The command that gets a peer into a folder; nothing if it is there.
+fn missing_peer(folder: &Path, program: &Path, name: &str) -> Option<Command> {
+    if folder.join(name).join("peer.json").exists() {
+        return None;
+    }
+    let mut command = Command::new(program);
+    command.args(["peers", "add", name]).env("PROOFMARK_PEERS", folder);
+    Some(command)
 }
 
 /// Builds all that tests need, with their features and so only once; gives the program.
@@ -247,9 +338,11 @@ fn nextest(root: &Path, notes: &mut Notes) -> Result<(), Failure> {
         .spawn()
         .map_err(|error| format!("`{line}` did not start: {error}"))?;
     if let Some(stderr) = child.stderr.take() {
+        let mut has_ended = false;
         for text in BufReader::new(stderr).lines().map_while(Result::ok) {
             eprintln!("{text}");
-            if is_summary(&text) || !notes.is_empty() {
+            has_ended |= is_summary(&text);
+            if has_ended {
                 notes.push(text);
             }
         }

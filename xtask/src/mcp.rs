@@ -1,6 +1,6 @@
 //! The MCP server, driven by the official client as an agent drives it.
 
-use crate::own::{expect, fresh};
+use crate::own::{self, expect, fresh};
 use crate::{Failure, check};
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -15,7 +15,7 @@ pub(crate) fn run(root: &Path) -> Result<(), Failure> {
     let root = &root.canonicalize().map_err(|error| error.to_string())?;
     let program = check::program(root)?;
     check::cargo(root, &["build", "--quiet", "--workspace", "--bin", "proofmark-mcp"], &[])?;
-    let peers = root.join("target/own-peers");
+    let peers = root.join(own::PEERS);
     check::add_peer(&peers, &program, "pytorch")?;
     let place = fresh(&root.join("target/mcp-walk"))?;
     contest(&program, &place)?;
