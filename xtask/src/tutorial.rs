@@ -1,7 +1,8 @@
-//! The tutorial, typed: every command of the page is run, and what it prints is recorded there.
+//! The typed pages: every command of them is run, and what it prints is recorded there.
 //!
-//! Each block of kind `console` in the page is one command and its output. A comment before the
-//! block says what else is expected: `<!-- typed: exit 0 or 5, 30 lines -->`.
+//! Each block of kind `console` in a page is one command and its output. A comment before the
+//! block says what else is expected: `<!-- typed: exit 0 or 5, 30 lines -->`. A block with the
+//! comment `<!-- file: PATH -->` before it is written to that file.
 
 use std::fs::File;
 use std::path::Path;
@@ -9,12 +10,13 @@ use std::process::Command;
 
 use crate::{Failure, check};
 
-const PAGE: &str = "docs/tutorial.md";
+const PAGES: &[&str] = &["docs/tutorial.md", "docs/a-kernel-in-c.md"];
 
 const FENCE: &str = "```console";
 const END: &str = "```";
 const PROMPT: &str = "$ ";
 const OPEN: &str = "<!-- typed:";
+const FILE: &str = "<!-- file:";
 const CLOSE: &str = "-->";
 
 /// Columns of the recorded terminal, and lines of one output where the page does not say.
@@ -36,38 +38,46 @@ struct Said {
     code: Option<i32>,
 }
 
-/// Types every command of the page and records the outputs.
+/// Where a page is typed, and by what.
+trait Typist {
+    /// Runs a command.
+    fn run(&mut self, line: &str) -> Result<Said, Failure>;
+
+    /// Writes a file of the page.
+    fn write(&mut self, path: &str, text: &str) -> Result<(), Failure>;
+}
+
+/// Types every command of the pages and records the outputs.
 pub(crate) fn write(root: &Path) -> Result<(), Failure> {
-    let page = type_all(root)?;
-    std::fs::write(root.join(PAGE), page).map_err(|error| format!("{PAGE}: {error}"))?;
-    println!("{PAGE} is written");
+    for page in PAGES {
+        let text = type_all(root, page)?;
+        std::fs::write(root.join(page), text).map_err(|error| format!("{page}: {error}"))?;
+        println!("{page} is written");
+    }
     Ok(())
 }
 
-/// Types every command of the page and fails if one ends otherwise than the page says. Outputs may
+/// Types every command of the pages and fails if one ends otherwise than its page says. Outputs may
 /// differ: they hold times, and answers that depend on the machine.
 pub(crate) fn check(root: &Path) -> Result<(), Failure> {
-    type_all(root).map(drop)
+    PAGES.iter().try_for_each(|page| type_all(root, page).map(drop))
 }
 
-fn type_all(root: &Path) -> Result<String, Failure> {
-    let text = std::fs::read_to_string(root.join(PAGE));
-    let text = text.map_err(|error| format!("{PAGE}: {error}"))?;
+fn type_all(root: &Path, page: &str) -> Result<String, Failure> {
+    let text = std::fs::read_to_string(root.join(page));
+    let text = text.map_err(|error| format!("{page}: {error}"))?;
     let program = check::program(root)?;
     let programs = program.parent().unwrap_or(root);
     let folder = programs.join("tutorial");
     // Left from the last time; the first time there is nothing.
     let _ = std::fs::remove_dir_all(&folder);
     std::fs::create_dir_all(&folder).map_err(|error| format!("{}: {error}", folder.display()))?;
-    retyped(&text, &mut |line| typed(programs, &folder, line))
-        .map_err(|error| format!("{PAGE}: {error}"))
+    let mut person = Person { programs, folder: &folder };
+    retyped(&text, &mut person).map_err(|error| format!("{page}: {error}"))
 }
 
-/// The page with every output replaced by what `run` gives for the command.
-fn retyped(
-    page: &str,
-    run: &mut dyn FnMut(&str) -> Result<Said, Failure>,
-) -> Result<String, Failure> {
+/// The page with every output replaced by what the typist gets for the command.
+fn retyped(page: &str, typist: &mut dyn Typist) -> Result<String, Failure> {
     let mut made = String::new();
     let mut expected = Expected::parse("")?;
     let mut lines = page.lines();
@@ -76,6 +86,19 @@ fn retyped(
         made += &format!("{line}\n");
         if let Some(rest) = line.strip_prefix(OPEN) {
             expected = Expected::parse(rest.trim_end_matches(CLOSE).trim())?;
+        }
+        if let Some(path) = line.strip_prefix(FILE) {
+            made += &format!("{}\n", lines.next().unwrap_or_default());
+            let mut text = String::new();
+            loop {
+                let next = lines.next().ok_or("a file does not end")?;
+                made += &format!("{next}\n");
+                if next == END {
+                    break;
+                }
+                text += &format!("{next}\n");
+            }
+            typist.write(path.trim_end_matches(CLOSE).trim(), &text)?;
         }
         if line != FENCE {
             continue;
@@ -87,12 +110,13 @@ fn retyped(
         while command.ends_with('\\') {
             let next = lines.next().ok_or("a command does not end")?;
             made += &format!("{next}\n");
-            command = format!("{}\n{next}", command.trim_end_matches('\\'));
+            // The backslash stays: the shell joins the lines by it.
+            command = format!("{command}\n{next}");
         }
         if !lines.by_ref().any(|line| line == END) {
             return Err(format!("the block of `{command}` does not end"));
         }
-        let said = run(&command)?;
+        let said = typist.run(&command)?;
         if !said.code.is_some_and(|code| expected.codes.contains(&code)) {
             let Expected { codes, .. } = &expected;
             return Err(format!(
@@ -142,7 +166,26 @@ fn cut(text: &str, most: usize) -> String {
     lines.iter().map(|line| format!("{line}\n")).collect()
 }
 
-/// Runs a command in the tutorial's folder; a person sees data and talk together, in order.
+/// A person in a folder, with the program on the path.
+struct Person<'a> {
+    programs: &'a Path,
+    folder: &'a Path,
+}
+
+impl Typist for Person<'_> {
+    fn run(&mut self, line: &str) -> Result<Said, Failure> {
+        typed(self.programs, self.folder, line)
+    }
+
+    fn write(&mut self, path: &str, text: &str) -> Result<(), Failure> {
+        let path = self.folder.join(path);
+        let written = path.parent().map_or(Ok(()), std::fs::create_dir_all);
+        let written = written.and_then(|()| std::fs::write(&path, text));
+        written.map_err(|error| format!("{}: {error}", path.display()))
+    }
+}
+
+/// Runs a command in the page's folder; a person sees data and talk together, in order.
 fn typed(programs: &Path, folder: &Path, line: &str) -> Result<Said, Failure> {
     println!("$ {line}");
     // Beside the folder, so that a listing of it shows what a reader sees.
@@ -172,18 +215,48 @@ mod tests {
     const SOURCE: &str = "# T\n\nSay it.\n\n```console\n$ one\nold\n```\n\n<!-- typed: exit 0 or 5, \
                           2 lines -->\n```console\n$ two \\\n  more\n```\n\n```text\n$ kept\n```\n";
 
-    fn made(codes: &[i32]) -> Result<String, Failure> {
-        let mut codes = codes.iter().copied();
-        retyped(SOURCE, &mut |line| {
+    /// A typist with exit codes to give, and the files that it was told to write.
+    struct Script {
+        codes: Vec<i32>,
+        files: Vec<(String, String)>,
+    }
+
+    impl Script {
+        fn of(codes: &[i32]) -> Script {
+            Script { codes: codes.iter().rev().copied().collect(), files: Vec::new() }
+        }
+    }
+
+    impl Typist for Script {
+        fn run(&mut self, line: &str) -> Result<Said, Failure> {
             let text = format!("{}\nb\nc\n", line.replace('\n', "+"));
-            Ok(Said { text, code: codes.next() })
-        })
+            Ok(Said { text, code: self.codes.pop() })
+        }
+
+        fn write(&mut self, path: &str, text: &str) -> Result<(), Failure> {
+            self.files.push((path.to_owned(), text.to_owned()));
+            Ok(())
+        }
+    }
+
+    fn made(codes: &[i32]) -> Result<String, Failure> {
+        retyped(SOURCE, &mut Script::of(codes))
+    }
+
+    #[test]
+    fn files_of_a_page_are_written_and_stay_in_it() {
+        let page = "<!-- file: a/b.c -->\n```c\nint a;\n\nint b;\n```\n\n```console\n$ one\n```\n";
+        let mut script = Script::of(&[0]);
+        let made = retyped(page, &mut script).unwrap();
+        assert!(made.starts_with("<!-- file: a/b.c -->\n```c\nint a;\n\nint b;\n```\n"), "{made}");
+        assert_eq!(script.files, [("a/b.c".to_owned(), "int a;\n\nint b;\n".to_owned())]);
+        assert!(retyped("<!-- file: a -->\n```c\nint a;\n", &mut Script::of(&[])).is_err());
     }
 
     #[test]
     fn only_outputs_are_replaced() {
         let expected = "# T\n\nSay it.\n\n```console\n$ one\none\nb\nc\n```\n\n<!-- typed: exit 0 or 5, \
-                        2 lines -->\n```console\n$ two \\\n  more\ntwo +  more\nb\n…\n```\n\n\
+                        2 lines -->\n```console\n$ two \\\n  more\ntwo \\+  more\nb\n…\n```\n\n\
                         ```text\n$ kept\n```\n";
         assert_eq!(made(&[0, 5]).as_deref(), Ok(expected));
     }
@@ -198,8 +271,7 @@ mod tests {
 
     #[test]
     fn a_page_without_commands_or_with_a_broken_one_is_refused() {
-        let run =
-            |page: &str| retyped(page, &mut |_| Ok(Said { text: String::new(), code: Some(0) }));
+        let run = |page: &str| retyped(page, &mut Script::of(&[0]));
         assert!(run("# T\n").is_err());
         assert!(run("```console\nno prompt\n```\n").is_err());
         assert!(run("```console\n$ open\n").is_err());
