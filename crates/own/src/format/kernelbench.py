@@ -169,8 +169,11 @@ def described(file, limit):
     whole = measure({})[0]
     sizes, small = sizes_of.halved(stated, measure, limit)
     if small > MOST * limit:
-        raise ValueError(f"{file} takes {whole} bytes, and with smaller sizes still {small}; "
-                         f"give a larger limit: --bytes {small}")
+        why = f"with smaller sizes still {small}"
+        if small == whole:
+            why = "none of its sizes can be halved: sizes are integers that the module assigns"
+        raise ValueError(f"{file} takes {whole} bytes, and {why}; "
+                         f"give a larger limit: --bytes {-(-small // MOST)}")
     changed = {n: s for n, s in sizes.items() if s != stated[n]}
     problem = Problem(file, changed)
     drawn = Drawn()

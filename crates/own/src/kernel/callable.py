@@ -115,7 +115,9 @@ def set_threads(count):
             jax.extend.backend.clear_backends()
         os.environ["PJRT_NPROC"] = str(count)
     if "numba" in sys.modules:
-        sys.modules["numba"].set_num_threads(count)
+        numba = sys.modules["numba"]
+        # Numba starts one thread for each processor, and refuses a larger number.
+        numba.set_num_threads(min(count, numba.config.NUMBA_NUM_THREADS))
 
 
 def prepare(case):
