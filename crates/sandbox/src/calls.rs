@@ -245,9 +245,11 @@ pub(crate) fn name(call: i64) -> String {
 }
 
 macro_rules! names {
-    ($($call:ident)*) => {
+    ($($(#[$only:meta])? $call:ident)*) => {
         /// Calls that contenders have been seen to try.
-        const NAMES: &[(i64, &str)] = &[$((libc::$call, calls_name(stringify!($call)))),*];
+        const NAMES: &[(i64, &str)] = &[
+            $($(#[$only])? (libc::$call, calls_name(stringify!($call)))),*
+        ];
     };
 }
 
@@ -277,6 +279,8 @@ names! {
     SYS_socket SYS_socketpair SYS_splice SYS_swapon SYS_symlinkat SYS_syslog SYS_tee SYS_tgkill
     SYS_tkill SYS_truncate SYS_umount2 SYS_unlinkat SYS_unshare SYS_userfaultfd SYS_utimensat
     SYS_vhangup SYS_vmsplice
+    #[cfg(target_arch = "x86_64")] SYS_fork
+    #[cfg(target_arch = "x86_64")] SYS_vfork
 }
 
 #[cfg(test)]

@@ -106,6 +106,20 @@ pub struct Attempt {
     pub times: u32,
 }
 
+impl Attempt {
+    /// Whether this is the same call on another file of the same folder. An attack is told alone.
+    fn is_like(&self, other: &Attempt) -> bool {
+        let folder = |attempt: &Attempt| {
+            let target = attempt.target.as_deref()?;
+            Some(target.rsplit_once('/')?.0.to_owned())
+        };
+        let are_attacks = self.is_attack || other.is_attack;
+        !are_attacks
+            && self.call == other.call
+            && folder(self).is_some_and(|of_self| folder(other) == Some(of_self))
+    }
+}
+
 impl fmt::Display for Attempt {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.call)?;
@@ -195,10 +209,26 @@ impl Confinement {
         }
     }
 
-    /// What it tried, in one line; none where it tried nothing.
+    /// What it tried, in one line; none where it tried nothing. Attempts on several files of a
+    /// folder are told once: some libraries try one name after the other.
     pub fn tried(&self) -> Option<String> {
-        let tried: Vec<String> = self.attempts.iter().map(Attempt::to_string).collect();
-        (!tried.is_empty()).then(|| tried.join(", "))
+        let mut told: Vec<(&Attempt, usize)> = Vec::new();
+        for attempt in &self.attempts {
+            let alike = told.iter_mut().find(|(first, _)| attempt.is_like(first));
+            match alike {
+                Some((_, others)) => *others += 1,
+                None => told.push((attempt, 0)),
+            }
+        }
+        let told: Vec<String> = told
+            .into_iter()
+            .map(|(attempt, others)| match others {
+                0 => attempt.to_string(),
+                1 => format!("{attempt} and on another file there"),
+                _ => format!("{attempt} and on {others} other files there"),
+            })
+            .collect();
+        (!told.is_empty()).then(|| told.join(", "))
     }
 
     /// The first thing that it tried on another process.
@@ -243,5 +273,27 @@ mod tests {
         assert_eq!(tried.to_string(), "openat on /etc/passwd (3 times)");
         tried = Attempt { target: None, times: 1, ..tried };
         assert_eq!(tried.to_string(), "openat");
+    }
+
+    #[test]
+    fn attempts_on_files_of_a_folder_are_told_once() {
+        let on = |call: &str, target: &str, is_attack| Attempt {
+            call: call.to_owned(),
+            target: Some(target.to_owned()),
+            is_attack,
+            times: 1,
+        };
+        let attempts = vec![
+            on("write", "/dev/shm/sem.a", false),
+            on("write", "/dev/shm/sem.b", false),
+            on("read", "/dev/shm/sem.c", false),
+            on("write", "/dev/null", false),
+            on("write", "/dev/shm/sem.d", false),
+            on("write", "/dev/shm/sem.e", true),
+        ];
+        let told = Confinement { attempts, ..Confinement::default() }.tried();
+        let expected = "write on /dev/shm/sem.a and on 2 other files there, read on \
+                        /dev/shm/sem.c, write on /dev/null, write on /dev/shm/sem.e";
+        assert_eq!(told.as_deref(), Some(expected));
     }
 }
