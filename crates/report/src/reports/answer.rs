@@ -56,10 +56,11 @@ pub(super) fn winner(records: &[Record]) -> String {
         };
     };
     if best.wins == 0 {
-        let cases = counted(cases, "case");
-        return format!(
-            "No contender is clearly fastest on any of {cases}: the intervals overlap."
-        );
+        let place = match cases {
+            1 => String::new(),
+            _ => format!(" on any of the {cases} cases"),
+        };
+        return format!("No contender is clearly fastest{place}: the intervals overlap.");
     }
     let leaders = ranking.places.iter().filter(|place| place.wins == best.wins);
     let leaders: Vec<String> = leaders.map(|place| place.contender.to_string()).collect();
