@@ -2,15 +2,29 @@
 //!
 //! Each block of kind `console` in a page is one command and its output. A comment before the
 //! block says what else is expected: `<!-- typed: exit 0 or 5, 30 lines -->`. A block with the
-//! comment `<!-- file: PATH -->` before it is written to that file.
+//! comment `<!-- file: PATH -->` before it is written to that file. A command that begins with
+//! `export` holds for the commands after it.
 
 use std::fs::File;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use crate::{Failure, check};
+use crate::{Failure, check, own};
 
-const PAGES: &[&str] = &["docs/tutorial.md", "docs/a-kernel-in-c.md"];
+const PAGES: &[Page] = &[
+    Page { path: "docs/tutorial.md", has_pytorch: false },
+    Page { path: "docs/a-kernel-in-c.md", has_pytorch: false },
+    Page { path: "docs/kernels-in-rust.md", has_pytorch: false },
+    Page { path: "docs/a-kernel-in-python.md", has_pytorch: false },
+    Page { path: "docs/a-kernelbench-answer.md", has_pytorch: true },
+];
+
+/// A page whose commands are typed.
+struct Page {
+    path: &'static str,
+    /// Whether its reader has added the peer PyTorch.
+    has_pytorch: bool,
+}
 
 const FENCE: &str = "```console";
 const END: &str = "```";
@@ -18,6 +32,7 @@ const PROMPT: &str = "$ ";
 const OPEN: &str = "<!-- typed:";
 const FILE: &str = "<!-- file:";
 const CLOSE: &str = "-->";
+const EXPORT: &str = "export ";
 
 /// Columns of the recorded terminal, and lines of one output where the page does not say.
 const COLUMNS: usize = 100;
@@ -51,8 +66,9 @@ trait Typist {
 pub(crate) fn write(root: &Path) -> Result<(), Failure> {
     for page in PAGES {
         let text = type_all(root, page)?;
-        std::fs::write(root.join(page), text).map_err(|error| format!("{page}: {error}"))?;
-        println!("{page} is written");
+        let path = page.path;
+        std::fs::write(root.join(path), text).map_err(|error| format!("{path}: {error}"))?;
+        println!("{path} is written");
     }
     Ok(())
 }
@@ -63,17 +79,28 @@ pub(crate) fn check(root: &Path) -> Result<(), Failure> {
     PAGES.iter().try_for_each(|page| type_all(root, page).map(drop))
 }
 
-fn type_all(root: &Path, page: &str) -> Result<String, Failure> {
-    let text = std::fs::read_to_string(root.join(page));
-    let text = text.map_err(|error| format!("{page}: {error}"))?;
+fn type_all(root: &Path, page: &Page) -> Result<String, Failure> {
+    // Commands run in another folder.
+    let root = &root.canonicalize().map_err(|error| error.to_string())?;
+    let Page { path, has_pytorch } = page;
+    let text = std::fs::read_to_string(root.join(path));
+    let text = text.map_err(|error| format!("{path}: {error}"))?;
     let program = check::program(root)?;
     let programs = program.parent().unwrap_or(root);
-    let folder = programs.join("tutorial");
-    // Left from the last time; the first time there is nothing.
-    let _ = std::fs::remove_dir_all(&folder);
-    std::fs::create_dir_all(&folder).map_err(|error| format!("{}: {error}", folder.display()))?;
-    let mut person = Person { programs, folder: &folder };
-    retyped(&text, &mut person).map_err(|error| format!("{page}: {error}"))
+    let peers = match has_pytorch {
+        true => root.join(own::PEERS),
+        false => programs.join("tutorial-peers"),
+    };
+    if *has_pytorch {
+        check::add_peer(&peers, &program, "pytorch")?;
+    }
+    // Outside the repository: a crate inside would be taken for a member of its workspace.
+    let desk = std::env::temp_dir().join(format!("proofmark-typed-{}", std::process::id()));
+    let mut person = Person::at(root, &desk, programs, peers)?;
+    let made = retyped(&text, &mut person).map_err(|error| format!("{path}: {error}"));
+    // What is left there costs disk and nothing else.
+    let _ = std::fs::remove_dir_all(&desk);
+    made
 }
 
 /// The page with every output replaced by what the typist gets for the command.
@@ -166,15 +193,58 @@ fn cut(text: &str, most: usize) -> String {
     lines.iter().map(|line| format!("{line}\n")).collect()
 }
 
-/// A person in a folder, with the program on the path.
+/// Runs commands as a reader of the page would.
 struct Person<'a> {
+    /// Where the programs of this project are.
     programs: &'a Path,
-    folder: &'a Path,
+    /// The reader's folder. A checkout of the project is beside it.
+    folder: PathBuf,
+    peers: PathBuf,
+    /// The commands so far that export a variable.
+    exports: String,
+}
+
+impl Person<'_> {
+    fn at<'a>(
+        root: &Path,
+        desk: &Path,
+        programs: &'a Path,
+        peers: PathBuf,
+    ) -> Result<Person<'a>, Failure> {
+        let folder = desk.join("mine");
+        let made = std::fs::create_dir_all(&folder);
+        let made = made.and_then(|()| std::os::unix::fs::symlink(root, desk.join("proofmark")));
+        made.map_err(|error| format!("{}: {error}", desk.display()))?;
+        Ok(Person { programs, folder, peers, exports: String::new() })
+    }
 }
 
 impl Typist for Person<'_> {
+    /// A reader sees data and messages together, in order.
     fn run(&mut self, line: &str) -> Result<Said, Failure> {
-        typed(self.programs, self.folder, line)
+        println!("$ {line}");
+        // Beside the folder, so that a listing of it shows what a reader sees.
+        let log = self.folder.with_extension("log");
+        let both = File::create(&log).and_then(|file| Ok((file.try_clone()?, file)));
+        let (out, talk) = both.map_err(|error| format!("{}: {error}", log.display()))?;
+        let path = std::env::var("PATH").unwrap_or_default();
+        let status = Command::new("sh")
+            .args(["-c", &format!("{}{line}", self.exports)])
+            .current_dir(&self.folder)
+            .env("PATH", format!("{}:{path}", self.programs.display()))
+            .env("COLUMNS", COLUMNS.to_string())
+            .env("PROOFMARK_PEERS", &self.peers)
+            .env_remove("PROOFMARK_STORE")
+            .env_remove("CARGO_TARGET_DIR")
+            .stdout(out)
+            .stderr(talk)
+            .status()
+            .map_err(|error| format!("sh: {error}"))?;
+        if line.starts_with(EXPORT) {
+            self.exports += &format!("{line}\n");
+        }
+        let text = std::fs::read_to_string(&log).map_err(|error| format!("{error}"))?;
+        Ok(Said { text, code: status.code() })
     }
 
     fn write(&mut self, path: &str, text: &str) -> Result<(), Failure> {
@@ -183,29 +253,6 @@ impl Typist for Person<'_> {
         let written = written.and_then(|()| std::fs::write(&path, text));
         written.map_err(|error| format!("{}: {error}", path.display()))
     }
-}
-
-/// Runs a command in the page's folder; a person sees data and talk together, in order.
-fn typed(programs: &Path, folder: &Path, line: &str) -> Result<Said, Failure> {
-    println!("$ {line}");
-    // Beside the folder, so that a listing of it shows what a reader sees.
-    let log = programs.join("tutorial.log");
-    let both = File::create(&log).and_then(|file| Ok((file.try_clone()?, file)));
-    let (out, talk) = both.map_err(|error| format!("{}: {error}", log.display()))?;
-    let path = std::env::var("PATH").unwrap_or_default();
-    let status = Command::new("sh")
-        .args(["-c", line])
-        .current_dir(folder)
-        .env("PATH", format!("{}:{path}", programs.display()))
-        .env("COLUMNS", COLUMNS.to_string())
-        .env("PROOFMARK_PEERS", programs.join("tutorial-peers"))
-        .env_remove("PROOFMARK_STORE")
-        .stdout(out)
-        .stderr(talk)
-        .status()
-        .map_err(|error| format!("sh: {error}"))?;
-    let text = std::fs::read_to_string(&log).map_err(|error| format!("{error}"))?;
-    Ok(Said { text, code: status.code() })
 }
 
 #[cfg(test)]
