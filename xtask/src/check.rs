@@ -210,11 +210,13 @@ fn start_ahead(
 }
 
 const HISTORY: &str = "crates/history";
+/// With the query engine, which is not a default member because it takes minutes to build.
+const HISTORY_TESTS: &[&str] = &["nextest", "run", "--workspace", "--locked"];
 const HISTORY_CLIPPY: &[&str] = &["clippy", "--all-targets", "--locked", "--", "-D", "warnings"];
 
 /// Its own folder takes what is built, so that it can be built beside the rest.
 fn history_ahead(root: &Path) -> Result<Vec<Command>, Failure> {
-    let build: &[&str] = &["nextest", "run", "--locked", "--no-run"];
+    let build: &[&str] = &[HISTORY_TESTS, &["--no-run"]].concat();
     let cargo = |args: &&[&str]| {
         let mut command = Command::new("cargo");
         command.current_dir(root.join(HISTORY)).args(*args);
@@ -256,10 +258,10 @@ fn pytorch_ahead(root: &Path) -> Result<Vec<Command>, Failure> {
 /// Checks the workspace of the history as the others are checked.
 fn history(root: &Path) -> Result<(), Failure> {
     let folder = root.join(HISTORY);
-    cargo(&folder, &["fmt", "--check"], &[])?;
+    cargo(&folder, &["fmt", "--all", "--check"], &[])?;
     cargo(&folder, HISTORY_CLIPPY, &[])?;
     cargo(&folder, &[&["deny", "--config", "../../deny.toml"], &DENY[1..]].concat(), &[])?;
-    cargo(&folder, &["nextest", "run", "--locked"], &[])
+    cargo(&folder, HISTORY_TESTS, &[])
 }
 
 /// Peers that CI tests for real; others are tested where they are installed.
