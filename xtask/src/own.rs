@@ -8,6 +8,9 @@ use std::process::Command;
 /// Where PyTorch is kept, below the root. The tests do not meet it: they would take longer.
 pub(crate) const PEERS: &str = "target/own-peers";
 
+/// Wrong or idle kernels for the op that `new op` writes.
+const CHEATS: &str = "xtask/fixtures/own/cheats.c";
+
 /// Installs PyTorch as a user does, tests the modules that derive error scales, and walks through a
 /// new op.
 pub(crate) fn run(root: &Path) -> Result<(), Failure> {
@@ -66,6 +69,7 @@ fn walk(root: &Path, program: &Path, peers: &Path) -> Result<(), Failure> {
     }
     run("prove row_norm --with own/wrong", 3)?;
     submissions(&place, &kernels, &run)?;
+    cheats(root, program, peers, &place)?;
     formats(root, &run)?;
     // Its result is 0 whatever the inputs are: nothing can be proven, and nothing is refused.
     let mut blind = Command::new(program);
@@ -153,6 +157,48 @@ fn submissions(
     let in_python = "judge row_norm submissions/arrays.py --against own/plain --held-out 1";
     run(&format!("{in_python} {rules} --isolation t2"), 0)?;
     run(&format!("judge row_norm submissions/slow.toml {rules}"), 3)
+}
+
+/// Kernels that earn a number without the work beside the right one, in one race: of all, only the
+/// right one and the reference are proven.
+fn cheats(root: &Path, program: &Path, peers: &Path, place: &Path) -> Result<(), Failure> {
+    let text =
+        fs::read_to_string(root.join(CHEATS)).map_err(|error| format!("{CHEATS}: {error}"))?;
+    let kernels = place.join("ops/row_norm/kernels");
+    let mut library = Command::new("cc");
+    library.args(["-O3", "-march=native", "-ffp-contract=off", "-shared", "-fPIC", "-o"]);
+    expect(library.arg(kernels.join("cheats.so")).arg(root.join(CHEATS)).arg("-lm"), 0)?;
+    let name =
+        |line: &'_ str| Some(line.strip_prefix("void ")?.strip_suffix("(OPERANDS)")?.to_owned());
+    let names: Vec<String> = text.lines().filter_map(name).collect();
+    if names.is_empty() {
+        return Err(format!("{CHEATS} has no line `void NAME(OPERANDS)`"));
+    }
+    let described = fs::read_to_string(kernels.join("plain.toml")).map_err(|e| e.to_string())?;
+    let call = described.lines().find(|line| line.starts_with("call = "));
+    let call = call.ok_or("the first kernel of a new op has no line `call = `")?;
+    for name in &names {
+        let text = format!("library = \"cheats.so\"\nsymbol = \"{name}\"\n{call}\n");
+        fs::write(kernels.join(format!("{name}.toml")), text).map_err(|error| error.to_string())?;
+    }
+    let mut bench = Command::new(program);
+    bench.current_dir(place).env("PROOFMARK_PEERS", peers);
+    bench.args(["bench", "row_norm", "--sweep", "rows=32 cols=256", "--with", "own/*"]);
+    bench.args(["--quick", "--settle", "0", "--threads", "1", "--quiet", "--format", "csv"]);
+    println!("$ {bench:?}");
+    let said = bench.output().map_err(|error| error.to_string())?;
+    let said = String::from_utf8_lossy(&said.stdout);
+    let proven = |line: &str| {
+        let contender = line.split(',').nth(2).unwrap_or_default().to_owned();
+        line.contains(",PROVEN,").then_some(contender)
+    };
+    let mut proven: Vec<String> = said.lines().filter_map(proven).collect();
+    proven.sort_unstable();
+    println!("{} wrong or idle kernels; proven: {}", names.len(), proven.join(", "));
+    match proven == ["own/plain", "own/reference"] {
+        true => Ok(()),
+        false => Err(format!("own/plain and own/reference should be proven and no other:\n{said}")),
+    }
 }
 
 /// An empty folder.
