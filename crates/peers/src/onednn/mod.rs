@@ -95,14 +95,14 @@ impl Peer for OneDnn {
         Ok(())
     }
 
-    /// Its conversions of bf16 and its exponential lose subnormals, and a value gated by them is
-    /// lost with the gate. Its relu returns 0 for NaN, its gelu returns NaN for infinity, and its
-    /// softmax and norms follow no rule for them either.
+    /// Its conversions of bf16, its exponential and products of bf16 in AMX tiles lose subnormals,
+    /// and a value gated by them is lost with the gate. Its relu returns 0 for NaN, its gelu
+    /// returns NaN for infinity, and its softmax and norms follow no rule for them either.
     fn contract(&self, case: &ExplicitCase) -> ErrorContract {
-        let is_exact = matches!(
-            case.op.as_str(),
-            "matmul" | "matmul_int8" | "transpose" | "conv1d" | "conv2d"
-        );
+        let is_exact = match case.op.as_str() {
+            "matmul" => case.dtype != DType::Bf16,
+            op => ["matmul_int8", "transpose", "conv1d", "conv2d"].contains(&op),
+        };
         let finite_only = match case.op.as_str() {
             "matmul" => ["relu", "gelu"].iter().any(|word| case.is("activation", word)),
             op => FINITE_ONLY.contains(&op),
@@ -284,6 +284,7 @@ impl Contender {
 mod tests {
     use super::*;
     use crate::trial::explicit;
+    use proofmark_schema::Underflow;
 
     #[test]
     fn what_it_does_not_define_or_rounds_elsewhere_is_refused() {
@@ -300,6 +301,13 @@ mod tests {
         assert!(refused("softmax:bf16[d=8]").contains("before it divides"));
         assert!(refused("softmax:f16[d=8]").contains("before it divides"));
         assert_eq!(refused("softmax:f32[d=8]"), "");
+    }
+
+    #[test]
+    fn products_in_bf16_may_lose_subnormals() {
+        let underflow = |case: &str| OneDnn.contract(&explicit(&case.parse().unwrap())).underflow;
+        assert_eq!(underflow("matmul:bf16[b=1,m=2,n=2,k=2]"), Underflow::Flushed);
+        assert_eq!(underflow("matmul:f32[b=1,m=2,n=2,k=2]"), Underflow::Gradual);
     }
 
     #[test]
