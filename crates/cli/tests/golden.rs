@@ -56,7 +56,10 @@ fn every_run_is_reported_and_exported() {
     let store = copied();
     for run in runs() {
         let report = proofmark(store.path(), &["report", &run]);
-        assert!(report.contains("What is proven"), "{run}: {report}");
+        let is_comparison = report.starts_with("Compare ");
+        assert!(is_comparison || report.contains("What is proven"), "{run}: {report}");
+        let proven = proofmark(store.path(), &["report", &run, "--only", "coverage"]);
+        assert!(proven.contains("What is proven"), "{run}: {proven}");
         let csv = proofmark(store.path(), &["export", &run, "--to", "csv", "--out", "-"]);
         assert!(csv.lines().count() > 1, "{run}: {csv}");
     }

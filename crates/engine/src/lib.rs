@@ -47,7 +47,7 @@ pub use verbs::bisect::{BisectRequest, Bisected, Tried, bisect};
 pub use verbs::check::{CheckRequest, check, check_programs};
 pub use verbs::compare::{
     CompareRequest, Compared, ProgramSides, ProgramTerms, ProgramsCompared, ProgramsRequest,
-    Tolerance, compare, compare_programs,
+    StoredComparison, Tolerance, compare, compare_programs, stored_comparison,
 };
 pub use verbs::costs::{Cost, CostUnit, TARGETS, Target, costs, read_targets};
 pub use verbs::coverage::{Covered, Known, coverage};

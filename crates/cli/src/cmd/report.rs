@@ -5,8 +5,10 @@ use crate::exit;
 use crate::output::{Failure, Format, STDOUT, print, print_document, rendered, say};
 use clap::Args;
 use clap::builder::PossibleValuesParser;
-use proofmark_engine::{EngineError, Run, Store, findings, is_match, nearest};
-use proofmark_report::reports::{self, PARTS, ReportedRun};
+use proofmark_engine::{
+    EngineError, Run, Store, StoredComparison, findings, is_match, nearest, stored_comparison,
+};
+use proofmark_report::reports::{self, ComparedArms, PARTS, ReportedRun};
 use proofmark_report::{Document, Section, read_bench};
 use proofmark_schema::plan::RunKind;
 use proofmark_schema::program::ProgramEntry;
@@ -60,6 +62,9 @@ impl Report {
         if let Some(document) = self.of_programs(&store)? {
             return self.write(&document);
         }
+        if let Some(document) = self.of_comparison(&store)? {
+            return self.write(&document);
+        }
         let mut runs = Vec::new();
         for text in &self.runs {
             runs.push(self.chosen(load(&store, text)?)?);
@@ -86,6 +91,23 @@ impl Report {
             });
         }
         Ok(compared.map(|comparison| reports::programs(comparison, &run.id)))
+    }
+
+    /// The verdicts of a run of `compare`. Its parts, which rank contenders, are shown if they are
+    /// asked for: two arms may be the same contender of two programs.
+    fn of_comparison(&self, store: &Store) -> Result<Option<Document>, Failure> {
+        let is_whole = self.only.is_empty() && self.op.is_empty() && self.contender.is_none();
+        let ([only], true) = (&self.runs[..], is_whole) else { return Ok(None) };
+        if Path::new(only).is_file() {
+            return Ok(None);
+        }
+        let run = store.load(only).map_err(EngineError::from)?;
+        Ok(stored_comparison(&run).map(|stored| {
+            let StoredComparison { base, other, alpha, decisions } = stored;
+            let run = Some(run.id);
+            let arms = ComparedArms { base, other, alpha, run, notes: Vec::new() };
+            reports::compare(&arms, &decisions)
+        }))
     }
 
     fn write(&self, document: &Document) -> Result<u8, Failure> {

@@ -4,6 +4,7 @@ mod bout;
 mod programs;
 mod request;
 mod severity;
+mod stored;
 mod weak;
 
 pub use programs::{
@@ -11,6 +12,7 @@ pub use programs::{
 };
 pub(crate) use request::Sides;
 pub use request::{CompareRequest, Compared};
+pub use stored::{StoredComparison, stored_comparison};
 
 use crate::plan::{best_path, checked};
 use crate::prove::Admission;
