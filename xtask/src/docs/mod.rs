@@ -44,7 +44,7 @@ const PICTURE: &str = "docs/duel.svg";
 const REPORT_PICTURE: &str = "docs/pictures/matmul.svg";
 const REPORT: &[&str] = &[
     "report",
-    "records/2026-11-16-a501fb4beb73/matmul-f32-2048.json",
+    "records/2026-11-19-489704ae4138/matmul-f32-1024.json",
     "--only",
     "ranking",
     "--format",
