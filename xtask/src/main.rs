@@ -48,7 +48,7 @@ commands:
   docs --check        fail if one of them is stale
   locks               choose the newest versions of peers and write their hashes; needs a network
   book                check the links of all pages and build the book in target/book/book
-  tutorial            type the commands of the typed pages and record what they print
+  tutorial [PAGE]     type the commands of the typed pages and record what they print
   tutorial --check    type them and fail if one ends otherwise than the page says
   triton [OP...]      prove every kernel in Triton, in f16 too, and refuse the wrong ones; CI does
                       it for one op
@@ -82,8 +82,9 @@ fn main() -> ExitCode {
         ["docs", "--check"] => docs::check(&root),
         ["locks"] => locks::run(&root),
         ["book"] => check::run_one(&root, "book"),
-        ["tutorial"] => tutorial::write(&root),
+        ["tutorial"] => tutorial::write(&root, None),
         ["tutorial", "--check"] => tutorial::check(&root),
+        ["tutorial", page] => tutorial::write(&root, Some(page)),
         ["triton", ref ops @ ..] => triton::all(&root, ops),
         ["engines"] => engines::run(&root),
         ["release", ref rest @ ..] => release::run(&root, rest),

@@ -62,9 +62,15 @@ trait Typist {
     fn write(&mut self, path: &str, text: &str) -> Result<(), Failure>;
 }
 
-/// Types every command of the pages and records the outputs.
-pub(crate) fn write(root: &Path) -> Result<(), Failure> {
-    for page in PAGES {
+/// Types every command of the pages, or of one page, and records the outputs.
+pub(crate) fn write(root: &Path, only: Option<&str>) -> Result<(), Failure> {
+    let pages: Vec<&Page> =
+        PAGES.iter().filter(|page| only.is_none_or(|path| path == page.path)).collect();
+    if pages.is_empty() {
+        let known: Vec<&str> = PAGES.iter().map(|page| page.path).collect();
+        return Err(format!("no such typed page; there are: {}", known.join(", ")));
+    }
+    for page in pages {
         let text = type_all(root, page)?;
         let path = page.path;
         std::fs::write(root.join(path), text).map_err(|error| format!("{path}: {error}"))?;
