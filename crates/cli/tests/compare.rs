@@ -228,13 +228,17 @@ fn a_family_has_a_line_for_each_case_and_a_wrong_kernel_outranks_the_rest() {
     assert_eq!(run.plan.items.len(), 4);
     assert!(run.sealed && run.items.iter().filter(|item| item.decided.is_some()).count() >= 2);
     place.expect(&["bench", "--resume", "latest"], &[2]);
-    // The report of the run says what the comparison said.
-    let reported = place.json(&["report", "latest"], &[0]);
-    for field in ["base", "other", "alpha", "run", "cases", "counts"] {
-        assert_eq!(reported[field], document[field], "{field}");
-    }
+    let says_the_same = |document: &Value| {
+        let reported = place.json(&["report", "latest"], &[0]);
+        for field in ["base", "other", "alpha", "run", "cases", "counts"] {
+            assert_eq!(reported[field], document[field], "{field}");
+        }
+    };
+    says_the_same(&document);
     let (parts, _) = place.expect(&["report", "latest", "--only", "ranking"], &[0]);
     assert!(!parts.contains("Compare native/simd"), "{parts}");
+    let twice = ["compare", "native/scalar", "native/simd", "--seconds", "0.2", "--case", CASE];
+    says_the_same(&place.json(&[&twice[..], &["--case", CASE]].concat(), &[0, 1, 5]));
 
     let wrong = ["compare", "native/scalar", "mutant/exp_by_bits", "--seconds", "0.2"];
     let cases = ["--case", "softmax:f32[b=1,s=4,d=40]", "--case", "softmax:f32[b=1,s=2,d=40]"];

@@ -2,7 +2,7 @@
 
 use crate::proof::Proof;
 use crate::quantity::Interval;
-use crate::race::{Ruling, Verdict};
+use crate::race::{Race, Ruling, Verdict};
 use crate::{Case, ContenderId};
 use serde::{Deserialize, Serialize};
 
@@ -133,6 +133,18 @@ impl CaseDecision {
             slices: 0,
             checked_elements: 0,
         }
+    }
+
+    /// A race of it is over.
+    pub fn raced(&mut self, race: &Race, decided: &Decided) {
+        self.ratio = Some(decided.ruling.comparison.ratio);
+        self.slices += race.slices.len();
+        self.checked_elements += race.checked;
+        let place = match decided.round {
+            Round::Screen => &mut self.screen,
+            Round::Confirmation => &mut self.confirmation,
+        };
+        *place = Some(decided.clone());
     }
 
     /// An arm was refused, and with it the case.

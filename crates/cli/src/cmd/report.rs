@@ -59,11 +59,14 @@ fn parts() -> PossibleValuesParser {
 impl Report {
     pub(crate) fn run(&self) -> Result<u8, Failure> {
         let store = self.store.open()?;
-        if let Some(document) = self.of_programs(&store)? {
-            return self.write(&document);
-        }
-        if let Some(document) = self.of_comparison(&store)? {
-            return self.write(&document);
+        if let [only] = &self.runs[..]
+            && !Path::new(only).is_file()
+        {
+            let run = store.load(only).map_err(EngineError::from)?;
+            let document = of_programs(&run)?.or_else(|| self.of_comparison(&run));
+            if let Some(document) = document {
+                return self.write(&document);
+            }
         }
         let mut runs = Vec::new();
         for text in &self.runs {
@@ -72,42 +75,16 @@ impl Report {
         self.write(&reports::run(&runs, &self.only))
     }
 
-    /// The report of a run of programs, which have neither ops nor contenders.
-    fn of_programs(&self, store: &Store) -> Result<Option<Document>, Failure> {
-        let [only] = &self.runs[..] else { return Ok(None) };
-        if Path::new(only).is_file() {
-            return Ok(None);
-        }
-        let run = store.load(only).map_err(EngineError::from)?;
-        let compared = run.programs.iter().find_map(|entry| match entry {
-            ProgramEntry::Compared(comparison) => Some(comparison),
-            ProgramEntry::Raced(_) => None,
-        });
-        if let (RunKind::Programs, None) = (run.plan.kind, compared) {
-            return Err(Failure {
-                message: format!("run {} was cut off before it was decided", run.id),
-                hint: Some("run the same `proofmark compare` again".to_owned()),
-                code: exit::ENVIRONMENT,
-            });
-        }
-        Ok(compared.map(|comparison| reports::programs(comparison, &run.id)))
-    }
-
     /// The verdicts of a run of `compare`. Its parts, which rank contenders, are shown if they are
     /// asked for: two arms may be the same contender of two programs.
-    fn of_comparison(&self, store: &Store) -> Result<Option<Document>, Failure> {
-        let is_whole = self.only.is_empty() && self.op.is_empty() && self.contender.is_none();
-        let ([only], true) = (&self.runs[..], is_whole) else { return Ok(None) };
-        if Path::new(only).is_file() {
-            return Ok(None);
+    fn of_comparison(&self, run: &Run) -> Option<Document> {
+        if !(self.only.is_empty() && self.op.is_empty() && self.contender.is_none()) {
+            return None;
         }
-        let run = store.load(only).map_err(EngineError::from)?;
-        Ok(stored_comparison(&run).map(|stored| {
-            let StoredComparison { base, other, alpha, decisions } = stored;
-            let run = Some(run.id);
-            let arms = ComparedArms { base, other, alpha, run, notes: Vec::new() };
-            reports::compare(&arms, &decisions)
-        }))
+        let StoredComparison { base, other, alpha, decisions } = stored_comparison(run)?;
+        let run = Some(run.id.clone());
+        let arms = ComparedArms { base, other, alpha, run, notes: Vec::new() };
+        Some(reports::compare(&arms, &decisions))
     }
 
     fn write(&self, document: &Document) -> Result<u8, Failure> {
@@ -167,6 +144,22 @@ impl Report {
         run.findings.retain(|finding| finding.items.iter().any(|item| items.contains(item)));
         Ok(run)
     }
+}
+
+/// The report of a run of programs, which have neither ops nor contenders.
+fn of_programs(run: &Run) -> Result<Option<Document>, Failure> {
+    let compared = run.programs.iter().find_map(|entry| match entry {
+        ProgramEntry::Compared(comparison) => Some(comparison),
+        ProgramEntry::Raced(_) => None,
+    });
+    if let (RunKind::Programs, None) = (run.plan.kind, compared) {
+        return Err(Failure {
+            message: format!("run {} was cut off before it was decided", run.id),
+            hint: Some("run the same `proofmark compare` again".to_owned()),
+            code: exit::ENVIRONMENT,
+        });
+    }
+    Ok(compared.map(|comparison| reports::programs(comparison, &run.id)))
 }
 
 /// What a report opens with: the answer of each run, and its red flags.

@@ -9,7 +9,7 @@
 //! raced a third time, at a separate error rate that is divided in the same way.
 
 use proofmark_analyze::policy::Open;
-use proofmark_schema::decision::{Round, Standing};
+use proofmark_schema::decision::{Decided, Round, Standing};
 use proofmark_schema::race::Verdict;
 use proofmark_stats::holm;
 
@@ -97,6 +97,17 @@ fn stands(evidence: Option<Evidence>) -> Standing {
 }
 
 impl Evidence {
+    /// What a race says that is over.
+    pub(crate) fn of(decided: &Decided, has_time_left: bool) -> Evidence {
+        let comparison = &decided.ruling.comparison;
+        Evidence {
+            verdict: comparison.verdict,
+            ratio: comparison.ratio.estimate,
+            p_value: decided.p_value,
+            has_time_left,
+        }
+    }
+
     /// A case that looks slower must be confirmed; one that was too noisy may meet a quieter
     /// moment.
     fn is_worth_a_second_race(&self) -> bool {

@@ -102,21 +102,8 @@ impl<'a> Bout<'a> {
         });
         let decided = decided(round, arms, &race, &stopping, ruling.seconds);
         let records = [0, 1].map(|arm| raced(entry, item, &field[arm], &race, arm, &self.ceilings));
-        let evidence = Evidence {
-            verdict: decided.ruling.comparison.verdict,
-            ratio: decided.ruling.comparison.ratio.estimate,
-            p_value: decided.p_value,
-            has_time_left: decided.ruling.seconds < self.request.seconds,
-        };
-        let decision = &mut self.decisions[case];
-        decision.ratio = Some(decided.ruling.comparison.ratio);
-        decision.slices += race.slices.len();
-        decision.checked_elements += race.checked;
-        let place = match round {
-            Round::Screen => &mut decision.screen,
-            Round::Confirmation => &mut decision.confirmation,
-        };
-        *place = Some(decided.clone());
+        let evidence = Evidence::of(&decided, decided.ruling.seconds < self.request.seconds);
+        self.decisions[case].raced(&race, &decided);
         let item = item.index;
         let records = records.into();
         let entry = ItemEntry { item, race: Some(race), decided: Some(decided), records };

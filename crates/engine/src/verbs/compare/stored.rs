@@ -2,7 +2,7 @@
 
 use crate::race::{Evidence, third_round, two_rounds};
 use proofmark_analyze::policy::Open;
-use proofmark_schema::decision::{CaseDecision, Decided, Round, Standing};
+use proofmark_schema::decision::{CaseDecision, Round, Standing};
 use proofmark_schema::plan::{Item, RunKind};
 use proofmark_store::{ItemEntry, Run};
 use std::collections::BTreeMap;
@@ -28,12 +28,11 @@ pub fn stored_comparison(run: &Run) -> Option<StoredComparison> {
         return None;
     }
     let items = &run.plan.items;
-    // The plan repeats its cases: once for each round.
-    let first = items.first()?;
-    let cases = (1..items.len()).find(|&at| items[at].case == first.case)?;
     // A sealed run has an empty entry for each race that was not needed.
     let held = run.items.iter().filter(|entry| entry.race.is_some() || !entry.records.is_empty());
     let entries: BTreeMap<u64, &ItemEntry> = held.map(|entry| (entry.item, entry)).collect();
+    let rounds = [2, 3].into_iter().find(|&rounds| is_repeated(items, &entries, rounds))?;
+    let cases = items.len() / rounds;
     let entry_of =
         |lap: usize, case: usize| entries.get(&items.get(lap * cases + case)?.index).copied();
     let decided_of = |lap: usize, case: usize| entry_of(lap, case)?.decided.as_ref();
@@ -42,7 +41,9 @@ pub fn stored_comparison(run: &Run) -> Option<StoredComparison> {
     let mut race = |round: Round, case: usize, _: f64| {
         let lap = usize::from(round == Round::Confirmation);
         let is_raced_again = lap == 0 && entry_of(1, case).is_some();
-        Ok::<_, Infallible>(decided_of(lap, case).map(|decided| evidence(decided, is_raced_again)))
+        Ok::<_, Infallible>(
+            decided_of(lap, case).map(|decided| Evidence::of(decided, is_raced_again)),
+        )
     };
     let Ok(mut standings) = two_rounds(cases, alpha, any.ruling.report_margin, &mut race);
     let settled: Vec<(usize, Open)> = (0..cases)
@@ -50,10 +51,9 @@ pub fn stored_comparison(run: &Run) -> Option<StoredComparison> {
         .map(|case| (case, Open::Unclear))
         .collect();
     let mut race = |case: usize, _: Open, _: f64| {
-        Ok::<_, Infallible>(decided_of(2, case).map(|decided| evidence(decided, false)))
+        Ok::<_, Infallible>(decided_of(2, case).map(|decided| Evidence::of(decided, false)))
     };
     let Ok(()) = third_round(&mut standings, &settled, alpha, &mut race);
-    let rounds = items.len() / cases;
     let decisions = (0..cases).zip(standings).map(|(case, standing)| {
         let laps: Vec<&ItemEntry> = (0..rounds).filter_map(|lap| entry_of(lap, case)).collect();
         decision(&items[case], &laps, standing)
@@ -68,34 +68,30 @@ pub fn stored_comparison(run: &Run) -> Option<StoredComparison> {
     })
 }
 
-fn evidence(decided: &Decided, has_time_left: bool) -> Evidence {
-    let comparison = &decided.ruling.comparison;
-    Evidence {
-        verdict: comparison.verdict,
-        ratio: comparison.ratio.estimate,
-        p_value: decided.p_value,
-        has_time_left,
-    }
+/// Whether the plan repeats its cases for this many rounds. Every case is screened or refused in
+/// the first round, which also tells the rounds apart if a case was asked for twice.
+fn is_repeated(items: &[Item], entries: &BTreeMap<u64, &ItemEntry>, rounds: usize) -> bool {
+    let cases = items.len() / rounds;
+    let is_screened = |item: &Item| {
+        let entry = entries.get(&item.index);
+        let round = |entry: &ItemEntry| entry.decided.as_ref().map(|decided| decided.round);
+        entry.is_some_and(|entry| round(entry) != Some(Round::Confirmation))
+    };
+    cases > 0
+        && items.len().is_multiple_of(rounds)
+        && (cases..items.len()).all(|at| items[at].case == items[at - cases].case)
+        && items[..cases].iter().all(is_screened)
 }
 
 /// One case from the entries of its rounds.
 fn decision(item: &Item, laps: &[&ItemEntry], standing: Standing) -> CaseDecision {
     let mut decision = CaseDecision::open(item.case.clone(), item.threads);
     for entry in laps {
-        if let Some(decided) = &entry.decided {
-            decision.ratio = Some(decided.ruling.comparison.ratio);
-            let place = match decided.round {
-                Round::Screen => &mut decision.screen,
-                Round::Confirmation => &mut decision.confirmation,
-            };
-            *place = Some(decided.clone());
+        if let (Some(race), Some(decided)) = (&entry.race, &entry.decided) {
+            decision.raced(race, decided);
         } else if let Some(record) = entry.records.first() {
             let arm = item.field.iter().position(|who| *who == record.contender);
             decision.refuse(arm.unwrap_or_default(), Box::new(record.judged.proof().clone()));
-        }
-        if let Some(race) = &entry.race {
-            decision.slices += race.slices.len();
-            decision.checked_elements += race.checked;
         }
     }
     decision.standing = standing;
