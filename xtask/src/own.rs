@@ -175,7 +175,8 @@ fn cheats(root: &Path, program: &Path, peers: &Path, place: &Path) -> Result<(),
         fs::read_to_string(root.join(CHEATS)).map_err(|error| format!("{CHEATS}: {error}"))?;
     let kernels = place.join("ops/row_norm/kernels");
     let mut library = Command::new("cc");
-    library.args(["-O3", "-march=native", "-ffp-contract=off", "-shared", "-fPIC", "-o"]);
+    library.args(["-O3", "-march=native", "-ffp-contract=off", "-shared", "-fPIC", "-I"]);
+    library.arg(&kernels).arg("-o");
     expect(library.arg(kernels.join("cheats.so")).arg(root.join(CHEATS)).arg("-lm"), 0)?;
     let name =
         |line: &'_ str| Some(line.strip_prefix("void ")?.strip_suffix("(OPERANDS)")?.to_owned());
