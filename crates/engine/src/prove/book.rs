@@ -9,7 +9,7 @@ use proofmark_schema::{CodeFile, ContenderId, DType, Family, Outcome, Receipt};
 use proofmark_store::Store;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
-use std::fs;
+use std::fs::File;
 use std::path::{Path, PathBuf};
 
 /// The file in the store that keeps the last verdict of each contender.
@@ -163,9 +163,13 @@ fn terms(request: &ProveRequest, op: &str) -> String {
 }
 
 /// Tells one build of a program from another.
+///
+/// The program is read piece by piece: a copy of it in memory would stay in the heap, and every
+/// worker that is started copies the page tables of the heap.
 pub(crate) fn hash(program: &Path) -> String {
-    let bytes = fs::read(program).unwrap_or_default();
-    blake3::hash(&bytes).to_hex()[..16].to_owned()
+    let mut hasher = blake3::Hasher::new();
+    let _unreadable = File::open(program).and_then(|file| hasher.update_reader(file).map(|_| ()));
+    hasher.finalize().to_hex()[..16].to_owned()
 }
 
 #[cfg(test)]
@@ -175,6 +179,7 @@ mod tests {
     use proofmark_arena::Arena;
     use proofmark_ops::tuning::{Blocks, Settings};
     use proofmark_schema::Isa;
+    use std::fs;
     use std::sync::Mutex;
 
     fn tuned(part: usize, blocks: Option<Blocks>) -> Settings {
