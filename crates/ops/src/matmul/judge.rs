@@ -112,7 +112,7 @@ fn exact_fillings(case: &Case, signature: &Signature) -> Vec<Filling> {
 }
 
 /// Edge shapes: around vectors, register tiles (4 to 14 rows; 4, 16, 32 columns), tiles of 16 and
-/// 32 rows, columns and terms, and blocks (512 terms, 252 rows, 512 columns); few rows, and few
+/// 32 rows, columns and terms, and blocks (1024 terms, 168 rows, 256 columns); few rows, and few
 /// columns, which take ways of their own, and more; empty axes; each attribute's values.
 fn proof_cases(dtype: DType) -> Vec<Case> {
     let plain = [
@@ -156,7 +156,7 @@ fn proof_cases(dtype: DType) -> Vec<Case> {
     cases.push(nt(build([2, 6, 11, 19])).attr("shared", AttrValue::Flag(true)));
     cases.push(wide(build([1, 17, 65, 65])));
     if dtype != DType::F32 {
-        cases.push(wide(nt(build([2, 20, 40, 520]))));
+        cases.push(wide(nt(build([2, 20, 40, 1032]))));
     }
     let ended = |axes, bias, activation| {
         let case = build(axes).attr("activation", word(activation));

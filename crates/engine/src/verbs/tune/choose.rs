@@ -45,9 +45,9 @@ pub const USUAL_PRODUCTS: &[&str] = &[
 ];
 
 /// Sizes that are tried for each block.
-const TERMS: &[usize] = &[128, 192, 256, 320, 384, 512];
-const ROWS: &[usize] = &[56, 126, 252, 504];
-const COLUMNS: &[usize] = &[384, 768, 1536, 3072];
+const TERMS: &[usize] = &[128, 192, 256, 384, 512, 1024];
+const ROWS: &[usize] = &[56, 126, 168, 252, 504];
+const COLUMNS: &[usize] = &[384, 768, 1024, 2048];
 
 /// Finds the fastest option of every case, or gives the kept answers of this machine and program.
 ///

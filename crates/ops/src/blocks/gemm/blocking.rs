@@ -27,8 +27,8 @@ pub struct Blocking {
 const SCALAR: Blocking = Blocking { mr: 4, nr: 4, kc: 256, mc: 120, nc: 768 };
 /// 12 accumulators of 8 lanes, 2 loads and 1 broadcast: 15 of 16 registers. Panel 32 KiB.
 const AVX2: Blocking = Blocking { mr: 6, nr: 16, kc: 512, mc: 252, nc: 2048 };
-/// 28 accumulators of 16 lanes, 2 loads and 1 broadcast: 31 of 32 registers. Panel 64 KiB.
-const AVX512: Blocking = Blocking { mr: 14, nr: 32, kc: 512, mc: 252, nc: 2048 };
+/// 28 accumulators of 16 lanes, 2 loads and 1 broadcast: 31 of 32 registers. Panel 128 KiB.
+const AVX512: Blocking = Blocking { mr: 14, nr: 32, kc: 1024, mc: 168, nc: 1024 };
 
 impl Blocking {
     /// The sizes for one instruction set: those of this machine's tuning, or those built in.
@@ -96,8 +96,8 @@ impl Blocking {
 }
 
 /// Columns that are packed at a time if rows of the right operand are terms, so that each row is
-/// read as a stream: 1 MiB of 512 terms.
-const GROUP: usize = 512;
+/// read as a stream: 1 MiB of 1024 terms.
+const GROUP: usize = 256;
 
 /// Columns that are packed at a time: whole panels. Columns that are stored as rows are streams
 /// by themselves, so that each panel is packed just before its use and stays in L2.

@@ -2,7 +2,7 @@
 
 use super::blocking::{Blocking, Keeps, group_of};
 use super::epilogue::{Epilogue, load, store};
-use super::micro::{FETCH_TERMS, Fetch, Tile};
+use super::micro::{Fetch, Tile};
 use super::pack::{self, PackedRight};
 use crate::blocks::stored::Stored;
 use proofmark_simd::{Body, Simd};
@@ -159,18 +159,24 @@ impl<T: Stored> Panels<'_, T> {
     /// What tile `index` fetches of the panel from `column` on.
     #[inline(always)]
     fn fetch(&self, column: usize, index: usize) -> Fetch {
-        let from = (self.columns.start + column).min(self.columns.end.saturating_sub(1));
+        if column >= self.columns.len() {
+            return nothing(self.block.as_ptr());
+        }
+        let from = self.columns.start + column;
+        let panel = from..self.columns.end.min(from + self.nr);
         match self.right {
             Right::Packed(packed) => {
-                let at = packed.panel(&self.terms, from / self.nr * self.nr, self.nr).as_ptr();
-                let at = at.wrapping_add(index * self.terms.len() * LINE);
-                Fetch { at, step: LINE, stride: FETCH_TERMS * LINE }
+                let lines = self.terms.len();
+                let at = packed.panel(&self.terms, from, self.nr).as_ptr();
+                if index * LINE >= self.nr {
+                    return nothing(at);
+                }
+                let at = at.wrapping_add(index * lines * LINE);
+                Fetch { at, step: LINE, lines, stride: 0 }
             }
             // A group is read as streams, which the processor fetches by itself.
-            Right::Stored { rows, transposed: false } => {
-                Fetch { at: rows.as_ptr().cast(), step: 0, stride: 0 }
-            }
-            Right::Stored { rows, transposed: true } => along(rows, from, self.terms.start, index),
+            Right::Stored { rows, transposed: false } => nothing(rows.as_ptr().cast()),
+            Right::Stored { rows, transposed: true } => along(rows, panel, &self.terms, index),
         }
     }
 }
@@ -178,22 +184,32 @@ impl<T: Stored> Panels<'_, T> {
 /// Floats of a cache line.
 const LINE: usize = 16;
 
-/// The address of an element, and how far apart rows are, in floats.
+/// Fetches one line again and again.
 #[inline(always)]
-fn address<T: Stored>(rows: &Rows<'_, T>, row: usize, column: usize) -> (*const f32, usize) {
-    let at = rows.as_ptr().wrapping_add(row * rows.row_stride() + column);
-    (at.cast(), rows.row_stride() * size_of::<T>() / size_of::<f32>())
+fn nothing(at: *const f32) -> Fetch {
+    Fetch { at, step: 0, lines: usize::MAX, stride: 0 }
 }
 
-/// Fetches rows from `row` on, along their terms; a tile's terms bring in some of the rows.
+/// Fetches part `index` of some terms of some rows, as many lines as the terms are.
+///
+/// It fetches no row after them: where rows lie a power of two apart, lines share few sets of L2,
+/// and those that come too early are gone before they are packed.
 #[inline(always)]
-fn along<T: Stored>(rows: &Rows<'_, T>, row: usize, term: usize, index: usize) -> Fetch {
-    let (at, ld) = address(rows, row + index * ROWS_FETCHED, term);
-    Fetch { at, step: LINE, stride: ld }
+fn along<T: Stored>(
+    rows: &Rows<'_, T>,
+    wanted: Range<usize>,
+    terms: &Range<usize>,
+    index: usize,
+) -> Fetch {
+    let lines = (terms.len() * size_of::<T>()).div_ceil(LINE * size_of::<f32>());
+    let row = wanted.start + index * (terms.len() / lines);
+    let at = rows.as_ptr().wrapping_add(row * rows.row_stride() + terms.start).cast();
+    if row >= wanted.end {
+        return nothing(rows.as_ptr().cast());
+    }
+    let stride = rows.row_stride() * size_of::<T>() / size_of::<f32>();
+    Fetch { at, step: LINE, lines, stride }
 }
-
-/// Rows that a tile fetches along their terms.
-const ROWS_FETCHED: usize = 16;
 
 /// The loop over blocks of rows, and over the tiles of each.
 #[inline(always)]
@@ -222,7 +238,8 @@ fn rows<S: Simd, T: Stored, U: Stored>(
                 let fetch = if block == 0 {
                     panels.fetch(column + nr, index)
                 } else {
-                    along(left, own.end, terms.start, column / nr)
+                    let next = own.end..left.rows().min(own.end + mc);
+                    along(left, next, terms, column / nr)
                 };
                 let right = panels.at(simd, column, block == 0 && index == 0);
                 let from = (row - own.start) * terms.len();

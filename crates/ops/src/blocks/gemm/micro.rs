@@ -10,21 +10,21 @@ use proofmark_tensor::RowsMut;
 
 /// Terms between a load of a panel and the fetch of what will be loaded.
 const AHEAD: usize = 16;
-/// Terms between two strides of a [`Fetch`].
-pub(super) const FETCH_TERMS: usize = 32;
 
 /// Memory that will be packed soon, which a tile brings into L2 while it computes.
 ///
 /// Packing alone waits for every cache line; beside the sums the lines come for free. A tile
-/// fetches one line for each term: [`FETCH_TERMS`] of them `step` apart, then the same from
+/// fetches one line for each of its terms: `lines` of them side by side, then as many from
 /// `stride` on. Addresses past the operand are harmless.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Fetch {
     /// The first line.
     pub(super) at: *const f32,
-    /// Elements between the lines of consecutive terms.
+    /// Elements from one line to the next; 0 fetches nothing new.
     pub(super) step: usize,
-    /// Elements between groups of terms.
+    /// Lines that lie side by side, at least one.
+    pub(super) lines: usize,
+    /// Elements from the first of them to the first of the next ones.
     pub(super) stride: usize,
 }
 
@@ -63,7 +63,7 @@ impl<const MR: usize, const NV: usize> Body for Tile<'_, MR, NV> {
         let mut sums = [[simd.zero(); NV]; MR];
         let mut at = self.right.as_ptr();
         let mut group = self.fetch.at;
-        for terms in left.chunks(FETCH_TERMS) {
+        for terms in left.chunks(self.fetch.lines) {
             let mut line = group;
             for scalars in terms {
                 let mut vectors = [simd.zero(); NV];

@@ -24,8 +24,11 @@ const PAD: usize = 16;
 const TERMS: usize = 1024;
 /// Rows of a right operand stored `k × n` that are added at a time.
 const STREAMS: usize = 8;
-/// Sums of the columns at hand, over all rows: half of L1.
-const SUMS: usize = 6144;
+/// Sums of the columns at hand, over all rows: 64 KiB. They come from L2 once for [`STREAMS`] terms,
+/// and runs of the right operand are long.
+const SUMS: usize = 16_384;
+/// Columns between a load of the right operand and the fetch of what will be loaded.
+const AHEAD: usize = 64;
 
 /// A product of at most [`SKINNY_ROWS`] rows on one thread, or the part of one that falls to it.
 #[derive(Debug)]
@@ -48,7 +51,7 @@ pub struct Skinny<'a, T, U> {
 
 /// Floats of scratch memory for `m` rows of `k` terms.
 pub fn skinny_scratch(m: usize, k: usize) -> usize {
-    m * k.next_multiple_of(PAD) + SUMS
+    m * (k.next_multiple_of(PAD) + 3 * PAD) + SUMS
 }
 
 impl<T: Stored, U: Stored> Body for Skinny<'_, T, U> {
@@ -138,10 +141,12 @@ impl<T: Stored, U: Stored> Skinny<'_, T, U> {
     #[inline(always)]
     fn streams<S: Simd>(&mut self, simd: S, left: &[f32], depth: usize, sums: &mut [f32]) {
         let (m, n, k) = (self.left.rows(), self.output.cols(), self.left.cols());
-        let width = SUMS / m.max(1) / PAD * PAD;
+        let most = n.min(SUMS / m.max(1));
+        // An odd number of cache lines, so that the sums of different rows lie in different sets.
+        let width = most.next_multiple_of(2 * PAD) + PAD;
         let mut column = 0;
         while column < n {
-            let count = width.min(n - column);
+            let count = most.min(n - column);
             let from = self.first_column + column;
             sums[..m * width].fill(0.0);
             let mut term = 0;
@@ -152,11 +157,11 @@ impl<T: Stored, U: Stored> Skinny<'_, T, U> {
                     streams[s] = &self.right.row(term + s)[from..from + count];
                 }
                 if rows == STREAMS {
-                    add::<S, T, STREAMS>(simd, &streams, left, depth, term, sums, width);
+                    Terms { streams, left, depth, term }.add(simd, sums, width);
                 } else {
                     for s in 0..rows {
-                        let one = [streams[s]];
-                        add::<S, T, 1>(simd, &one, left, depth, term + s, sums, width);
+                        let streams = [streams[s]];
+                        Terms { streams, left, depth, term: term + s }.add(simd, sums, width);
                     }
                 }
                 term += rows;
@@ -206,37 +211,80 @@ fn dot<S: Simd, T: Stored, const R: usize, const C: usize>(
     *sums = own;
 }
 
-/// Adds `P` rows of the right operand, each times its term of every left row, to the sums.
-#[inline(always)]
-fn add<S: Simd, T: Stored, const P: usize>(
-    simd: S,
-    streams: &[&[T]; P],
-    left: &[f32],
+/// `P` rows of the right operand, from `term` on.
+struct Terms<'a, T, const P: usize> {
+    streams: [&'a [T]; P],
+    /// Rows of the left operand, `depth` apart.
+    left: &'a [f32],
     depth: usize,
     term: usize,
-    sums: &mut [f32],
-    width: usize,
-) {
-    let count = streams[0].len();
-    let rows = left.len().checked_div(depth).unwrap_or(0);
-    let mut at = 0;
-    while at < count {
-        let end = count.min(at + S::LANES);
-        let mut vectors = [simd.zero(); P];
-        for p in 0..P {
-            vectors[p] = load(simd, &streams[p][at..end]);
+}
+
+impl<T: Stored, const P: usize> Terms<'_, T, P> {
+    /// Adds them, each times its term of every left row, to the sums, whose rows are `width` apart.
+    #[inline(always)]
+    fn add<S: Simd>(&self, simd: S, sums: &mut [f32], width: usize) {
+        let count = self.streams[0].len();
+        let mut at = 0;
+        // Two vectors for each left term that is loaded: with one, loads take longer than sums. 16
+        // registers cannot hold as many.
+        while S::ISA == Isa::Avx512 && at + 2 * S::LANES <= count {
+            self.add_vectors::<S, 2>(simd, at, sums, width);
+            at += 2 * S::LANES;
         }
+        while at < count {
+            self.add_vectors::<S, 1>(simd, at, sums, width);
+            at += S::LANES;
+        }
+    }
+
+    /// The same for `V` vectors of columns from `at` on, the last of which may be an edge.
+    #[inline(always)]
+    fn add_vectors<S: Simd, const V: usize>(
+        &self,
+        simd: S,
+        at: usize,
+        sums: &mut [f32],
+        width: usize,
+    ) {
+        let Terms { ref streams, left, depth, term } = *self;
+        let rows = left.len().checked_div(depth).unwrap_or(0);
+        if rows == 0 {
+            return;
+        }
+        let last = (rows - 1) * width + at + V * S::LANES;
+        assert!(term + P <= depth && last <= sums.len(), "terms or sums past the last");
+        let mut vectors = [[simd.zero(); V]; P];
+        for p in 0..P {
+            for v in 0..V {
+                let from = &streams[p][at + v * S::LANES..];
+                vectors[p][v] = load(simd, from);
+                simd.prefetch(from.as_ptr().wrapping_add(AHEAD).cast());
+            }
+        }
+        let mut factors = left[term..].as_ptr();
+        let mut place = sums[at..].as_mut_ptr();
         let mut row = 0;
         while row < rows {
-            let factors = &left[row * depth + term..][..P];
-            let place = &mut sums[row * width + at..];
-            let mut sum = simd.load(place);
-            for p in 0..P {
-                sum = simd.fma(simd.splat(factors[p]), vectors[p], sum);
+            let mut own = [simd.zero(); V];
+            for v in 0..V {
+                // SAFETY: the vectors of the last row end at `last`, which `sums` holds.
+                own[v] = unsafe { simd.load_ptr(place.add(v * S::LANES)) };
             }
-            simd.store(sum, place);
+            for p in 0..P {
+                // SAFETY: `left` has `rows` rows of `depth` terms, and `term + P` is at most that.
+                let factor = simd.splat(unsafe { *factors.add(p) });
+                for v in 0..V {
+                    own[v] = simd.fma(factor, vectors[p][v], own[v]);
+                }
+            }
+            for v in 0..V {
+                // SAFETY: as for the load.
+                unsafe { simd.store_ptr(own[v], place.add(v * S::LANES)) };
+            }
+            factors = factors.wrapping_add(depth);
+            place = place.wrapping_add(width);
             row += 1;
         }
-        at = end;
     }
 }
