@@ -11,32 +11,37 @@ use proofmark_schema::plan::{Item, Plan};
 use proofmark_schema::{Case, ContenderId, DType, Isa, Work};
 use std::collections::BTreeSet;
 
-/// Nanoseconds per unit of what proofs count. They are fitted to the processor time of 15 proofs of
-/// six ops, from 0.4 to 9 seconds long, and predict each of those within a fifth. They hold for one
-/// machine while it was busy; [`at_this_pace`] scales their sum to another machine, or to this one
-/// at rest.
+/// Nanoseconds per unit of what proofs and races count. Those of proofs are fitted to the processor
+/// time of 24 proofs of twelve ops, from 0.6 to 5 seconds long, on a machine at rest, and predict 21
+/// of them within 30 %. [`at_this_pace`] scales their sum to another machine, or to a busy one.
 mod cost {
-    /// One examination: a worker is started, loaded and ended.
-    pub(super) const WORKER: f64 = 11e6;
+    /// One examination: a worker is started, and its stages are prepared.
+    pub(super) const EXAMINATION: f64 = 24e6;
     /// One call: two wake-ups, guards looked at.
-    pub(super) const CALL: f64 = 40e3;
+    pub(super) const CALL: f64 = 20e3;
     /// An element of an operand, written before a call or read after it.
-    pub(super) const MOVED: f64 = 6.3;
+    pub(super) const MOVED: f64 = 3.1;
     /// An element of an input, drawn.
-    pub(super) const FILLED: f64 = 11.5;
+    pub(super) const FILLED: f64 = 8.7;
     /// An element, scored against the oracle's.
-    pub(super) const JUDGED: f64 = 60.0;
+    pub(super) const JUDGED: f64 = 25.0;
     /// An operation of an oracle.
-    pub(super) const OPERATION: f64 = 0.87;
+    pub(super) const OPERATION: f64 = 1.4;
     /// The same of the oracle by which machines are told apart, on the machine of these numbers.
-    pub(super) const YARDSTICK: f64 = 1.0;
+    pub(super) const YARDSTICK: f64 = 0.6;
+    /// A race before its first trial and after its last.
+    pub(super) const RACE: f64 = 250e6;
+    /// A trial's worker, started, loaded and ended.
+    pub(super) const WORKER: f64 = 11e6;
+    /// A block of a trial beside its slices: arms are stopped and continued, results are checked.
+    pub(super) const BLOCK: f64 = 1.2e6;
 }
 
 /// Operations a nanosecond of a kernel: on the scalar path, and on others by each thread.
-const SCALAR_RATE: f64 = 1.0;
+const SCALAR_RATE: f64 = 1.7;
 const VECTOR_RATE: f64 = 60.0;
 /// Bytes a nanosecond that it reads and writes.
-const BYTES_RATE: f64 = 20.0;
+const BYTES_RATE: f64 = 10.0;
 
 /// Seconds of both parts.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -122,7 +127,7 @@ fn proof(
         + cost::JUDGED * judged as f64
         + cost::OPERATION * operations as f64;
     let called = calls as f64 * call_ns(entry, case, who, threads) + others;
-    1e-9 * (worker_ns(who) + counted + called)
+    1e-9 * (cost::EXAMINATION + opens_ns(who) + counted + called)
 }
 
 /// Seconds of a race: its budget, unless its fewest trials take longer or its most trials take
@@ -134,20 +139,23 @@ fn race(entry: &Entry, item: &Item, rules: &RaceRules) -> f64 {
     let mut trial = cost::FILLED * elements as f64;
     for who in &item.field {
         let call = call_ns(entry, &item.case, who, item.threads);
-        // Each trial includes warm-up, verification and discarded rounds, and then at least a few
-        // slices.
-        let timed = (2.0 * f64::from(rules.blocks) * slice).max(3.0 * call);
-        trial += worker_ns(who) + cost::MOVED * elements as f64 + 5.0 * call + 2.0 * timed;
+        // A block has two slices of an arm. A call that is longer than a slice follows an untimed
+        // one.
+        let block = cost::BLOCK + 2.0 * slice.max(2.0 * call);
+        // Each trial includes warm-up, verification and discarded rounds.
+        trial += cost::WORKER + opens_ns(who) + cost::MOVED * elements as f64 + 5.0 * call;
+        trial += f64::from(rules.blocks) * block;
     }
     let (least, most) = (f64::from(rules.least_trials), f64::from(rules.most_trials));
-    1e-9 * (rules.budget_ns as f64).clamp(least * trial, most * trial)
+    // The last trial begins within the budget, and ends after it.
+    let trials = (rules.budget_ns as f64 + trial / 2.0).clamp(least * trial, most * trial);
+    1e-9 * (cost::RACE + trials)
 }
 
-/// Nanoseconds to start a worker, make it ready for calls of a contender, and end it.
-fn worker_ns(who: &ContenderId) -> f64 {
+/// Nanoseconds that a worker takes to open a contender's library.
+fn opens_ns(who: &ContenderId) -> f64 {
     let is_it = |peer: &&&dyn Peer| peer.id() == *who;
-    let opens_ms = PEERS.iter().find(is_it).map_or(0, |peer| peer.opens_ms());
-    cost::WORKER + 1e6 * f64::from(opens_ms)
+    1e6 * f64::from(PEERS.iter().find(is_it).map_or(0, |peer| peer.opens_ms()))
 }
 
 /// Nanoseconds of one call of a contender.
