@@ -125,6 +125,15 @@ impl<A: Stored, B: Stored, C: Stored, const FOLDED: bool> ScaledProducts<'_, A, 
             self.tile::<S, MR, NR>(simd, row, column);
             row += MR;
         }
+        // Right elements are decoded for each tile, so that the rest has as few as there is code for.
+        if MR > 4 && row + 4 <= rows.end {
+            self.tile::<S, 4, NR>(simd, row, column);
+            row += 4;
+        }
+        if MR > 2 && row + 2 <= rows.end {
+            self.tile::<S, 2, NR>(simd, row, column);
+            row += 2;
+        }
         while row < rows.end {
             self.tile::<S, 1, NR>(simd, row, column);
             row += 1;

@@ -91,7 +91,8 @@ impl Op for MatmulQ8 {
         LAWS
     }
 
-    /// Edges of vectors and tiles (1 to 6 rows, 4 columns), of groups, empty axes.
+    /// Edges of vectors and tiles (1 to 6 rows, 4 columns), of groups, of panels that are decoded
+    /// for some rows or packed for many (32 and 256 columns, 1024 terms), empty axes.
     fn proof_cases(&self, dtype: DType) -> Vec<Case> {
         let case = |[m, n, k]: [u64; 3]| {
             Case::new("matmul_q8", dtype).axis("m", m).axis("n", n).axis("k", k)
@@ -109,6 +110,9 @@ impl Op for MatmulQ8 {
             [1, 129, 256],
             [1, 37, 1100],
             [65, 2, 61],
+            [9, 37, 600],
+            [34, 260, 40],
+            [33, 3, 1100],
             [2, 3, 4097],
             [5, 9, 0],
             [0, 5, 3],

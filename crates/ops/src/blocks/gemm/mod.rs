@@ -11,6 +11,7 @@
 //! whose right operand is not packed either if there are few rows ([`TurnedTiles`]).
 
 mod blocking;
+mod dequantised;
 mod epilogue;
 mod macro_loop;
 mod micro;
@@ -23,6 +24,7 @@ pub(crate) mod tiles;
 mod turned;
 
 pub use blocking::{Blocking, Keeps};
+pub(crate) use dequantised::{Dequantised, dequantised_scratch, packs};
 pub use epilogue::Epilogue;
 pub use macro_loop::{Gemm, Right};
 pub use pack::{PackRight, PackedRight};

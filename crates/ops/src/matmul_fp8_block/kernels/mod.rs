@@ -10,6 +10,7 @@ mod simd;
 pub(super) use scalar::SCALAR;
 
 use super::definition::Problem;
+use crate::blocks::gemm::dequantised_scratch;
 use crate::blocks::scratch::elements_mut;
 use crate::blocks::stored::Stored;
 use activations::activate;
@@ -114,8 +115,9 @@ impl Kernel for Framed {
         self.is_parallel
     }
 
+    /// Even on one thread `Best` chooses between the ideas.
     fn is_serial_twin(&self) -> bool {
-        self.idea == Idea::Best
+        false
     }
 
     fn supports(&self, _case: &Case, _isa: Isa) -> Result<(), Unsupported> {
@@ -132,10 +134,10 @@ impl Kernel for Framed {
         }
     }
 
-    fn workspace_bytes(&self, case: &Case, _isa: Isa, threads: usize) -> usize {
+    fn workspace_bytes(&self, case: &Case, isa: Isa, threads: usize) -> usize {
         let problem = Problem::of(case);
         let threads = if self.is_parallel { threads.max(1) } else { 1 };
-        let each = self.idea.scratch(&problem);
+        let each = self.idea.scratch(&problem, isa, case.dtype);
         (decoded(&problem) + problem.m * problem.across() + threads * each) * size_of::<f32>()
     }
 
@@ -169,7 +171,7 @@ impl Framed {
         let problem = Problem::of(call.case);
         let Problem { m, k, .. } = problem;
         let threads = if self.is_parallel { call.threads.max(1) } else { 1 };
-        let each = self.idea.scratch(&problem);
+        let each = self.idea.scratch(&problem, call.isa, C::DTYPE);
         let scales = problem.m * problem.across();
         let count = decoded(&problem) + scales + threads * each;
         let workspace = elements_mut::<f32>(call.workspace, count, "workspace")?;
@@ -212,9 +214,10 @@ impl Idea {
     }
 
     /// Floats of scratch memory that a thread needs; whole cache lines.
-    fn scratch(self, problem: &Problem) -> usize {
+    fn scratch(self, problem: &Problem, isa: Isa, output: DType) -> usize {
+        let Problem { m, n, k, .. } = *problem;
         let floats = match self.choose(problem) {
-            Idea::Dequantised => PANEL * problem.k,
+            Idea::Dequantised => dequantised_scratch(isa, [m, n, k], output),
             Idea::Amx => amx::scratch(problem),
             _ => 0,
         };
