@@ -7,12 +7,14 @@ use std::sync::OnceLock;
 ///
 /// It reports what the machine can do and reads no environment variable; a caller that wants a
 /// lower level applies that cap itself.
+#[inline]
 pub fn detect() -> Isa {
     static BEST: OnceLock<Isa> = OnceLock::new();
     *BEST.get_or_init(best)
 }
 
 /// Whether this machine has `isa`. Levels are nested: having one means having all below it.
+#[inline]
 pub fn available(isa: Isa) -> bool {
     isa <= detect()
 }

@@ -47,24 +47,32 @@ impl Pair for Distance {
 fn sum_of_pairs<S: Simd, T: Stored, P: Pair>(simd: S, x: &[T], y: &[T]) -> f32 {
     let y = &y[..x.len()];
     let mut totals = [simd.zero(); CHAINS];
+    let group = CHAINS * S::LANES;
     let mut at = 0;
-    while at + CHAINS * S::LANES <= x.len() {
-        for (chain, total) in totals.iter_mut().enumerate() {
-            let from = at + chain * S::LANES;
-            *total = P::take(simd, *total, T::load(simd, &x[from..]), T::load(simd, &y[from..]));
+    // Every index of a chain is a constant once the loops are unrolled: another one would keep the
+    // totals in memory.
+    while at + group <= x.len() {
+        let (x, y) = (&x[at..at + group], &y[at..at + group]);
+        for chain in 0..CHAINS {
+            let lanes = chain * S::LANES..(chain + 1) * S::LANES;
+            let (x, y) = (T::load(simd, &x[lanes.clone()]), T::load(simd, &y[lanes]));
+            totals[chain] = P::take(simd, totals[chain], x, y);
         }
-        at += CHAINS * S::LANES;
+        at += group;
     }
-    let mut chain = 0;
-    while at + S::LANES <= x.len() {
-        let (x, y) = (T::load(simd, &x[at..]), T::load(simd, &y[at..]));
-        totals[chain] = P::take(simd, totals[chain], x, y);
-        chain += 1;
-        at += S::LANES;
+    for chain in 0..CHAINS - 1 {
+        if at + S::LANES <= x.len() {
+            let (x, y) = (T::load(simd, &x[at..]), T::load(simd, &y[at..]));
+            totals[chain] = P::take(simd, totals[chain], x, y);
+            at += S::LANES;
+        }
     }
-    let x = T::load_partial(simd, &x[at..], 0.0);
-    let y = T::load_partial(simd, &y[at..], 0.0);
+    if at < x.len() {
+        let x = T::load_partial(simd, &x[at..], 0.0);
+        let y = T::load_partial(simd, &y[at..], 0.0);
+        let last = CHAINS - 1;
+        totals[last] = P::take(simd, totals[last], x, y);
+    }
     let [a, b, c, d] = totals;
-    let d = P::take(simd, d, x, y);
     simd.reduce_sum(simd.add(simd.add(a, b), simd.add(c, d)))
 }
