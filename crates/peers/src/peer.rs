@@ -67,9 +67,15 @@ pub trait Peer: Sync {
         Needs::default()
     }
 
-    /// About how many milliseconds a worker takes until it is ready for a case, for estimates:
-    /// frameworks take longer than any call, and compilers longer still.
+    /// About how many milliseconds a worker takes to open it, once for many cases, for estimates:
+    /// frameworks take longer than any call.
     fn opens_ms(&self) -> u32 {
+        0
+    }
+
+    /// About how many milliseconds it takes until it is ready for one case more, for estimates: a
+    /// compiler takes longer than any call.
+    fn prepares_ms(&self) -> u32 {
         0
     }
 

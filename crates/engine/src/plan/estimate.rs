@@ -31,7 +31,7 @@ mod cost {
     pub(super) const YARDSTICK: f64 = 0.6;
     /// A race before its first trial and after its last.
     pub(super) const RACE: f64 = 250e6;
-    /// A trial's worker, started, loaded and ended.
+    /// A trial's worker, started and ended.
     pub(super) const WORKER: f64 = 11e6;
     /// A block of a trial beside its slices: arms are stopped and continued, results are checked.
     pub(super) const BLOCK: f64 = 1.2e6;
@@ -84,6 +84,8 @@ pub(crate) fn by_item(plan: &Plan, is_left: impl Fn(&Item) -> bool) -> Vec<Estim
         let (case, threads) = (&item.case, item.threads);
         let mut proofs = 0.0;
         for who in &item.field {
+            // One worker opens the library for all proofs of an item.
+            proofs += 1e-9 * opens_ns(who);
             proofs += proof(entry, case, who, threads, depth_for(entry, case));
             if proven.insert((case.op.clone(), case.dtype, who.clone(), threads)) {
                 proofs += portfolio(entry, who, case.dtype, threads);
@@ -127,7 +129,7 @@ fn proof(
         + cost::JUDGED * judged as f64
         + cost::OPERATION * operations as f64;
     let called = calls as f64 * call_ns(entry, case, who, threads) + others;
-    1e-9 * (cost::EXAMINATION + opens_ns(who) + counted + called)
+    1e-9 * (cost::EXAMINATION + peer_ns(who, |peer| peer.prepares_ms()) + counted + called)
 }
 
 /// Seconds of a race: its budget, unless its fewest trials take longer or its most trials take
@@ -143,19 +145,27 @@ fn race(entry: &Entry, item: &Item, rules: &RaceRules) -> f64 {
         // one.
         let block = cost::BLOCK + 2.0 * slice.max(2.0 * call);
         // Each trial includes warm-up, verification and discarded rounds.
-        trial += cost::WORKER + opens_ns(who) + cost::MOVED * elements as f64 + 5.0 * call;
+        trial += cost::WORKER + cost::MOVED * elements as f64 + 5.0 * call;
         trial += f64::from(rules.blocks) * block;
     }
     let (least, most) = (f64::from(rules.least_trials), f64::from(rules.most_trials));
     // The last trial begins within the budget, and ends after it.
     let trials = (rules.budget_ns as f64 + trial / 2.0).clamp(least * trial, most * trial);
-    1e-9 * (cost::RACE + trials)
+    // Workers of trials are copies of one that has opened the library.
+    let ready = |who| opens_ns(who) + peer_ns(who, |peer| peer.prepares_ms());
+    let opens: f64 = item.field.iter().map(ready).sum();
+    1e-9 * (cost::RACE + opens + trials)
 }
 
 /// Nanoseconds that a worker takes to open a contender's library.
 fn opens_ns(who: &ContenderId) -> f64 {
-    let is_it = |peer: &&&dyn Peer| peer.id() == *who;
-    1e6 * f64::from(PEERS.iter().find(is_it).map_or(0, |peer| peer.opens_ms()))
+    peer_ns(who, |peer| peer.opens_ms())
+}
+
+/// A number of milliseconds that a peer states; none of other contenders.
+fn peer_ns(who: &ContenderId, milliseconds: impl Fn(&dyn Peer) -> u32) -> f64 {
+    let found = PEERS.iter().find(|peer| peer.id() == *who);
+    1e6 * f64::from(found.map_or(0, |peer| milliseconds(*peer)))
 }
 
 /// Nanoseconds of one call of a contender.

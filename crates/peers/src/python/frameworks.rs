@@ -37,7 +37,8 @@ pub(crate) const NUMPY: Framework = Framework {
     // due, in the losses too. Its softmax returns NaN for scores that are all -infinity.
     finite_only: |case| matches!(case.op.as_str(), "cross_entropy" | "log_softmax" | "attention"),
     needs: Needs { interpreter: true, jit: false, compiler: false },
-    opens_ms: 60,
+    opens_ms: 130,
+    prepares_ms: 0,
 };
 
 pub(crate) const PYTORCH: Framework = Framework {
@@ -53,7 +54,8 @@ pub(crate) const PYTORCH: Framework = Framework {
     flushes: SIGMOID,
     finite_only: torch_is_finite_only,
     needs: COMPILES_IN_MEMORY,
-    opens_ms: 400,
+    opens_ms: 2000,
+    prepares_ms: 0,
 };
 
 pub(crate) const PYTORCH_COMPILE: Framework = Framework {
@@ -85,7 +87,8 @@ pub(crate) const PYTORCH_COMPILE: Framework = Framework {
     flushes: SIGMOID,
     finite_only: torch_is_finite_only,
     needs: Needs { compiler: true, ..COMPILES_IN_MEMORY },
-    opens_ms: 2600,
+    opens_ms: 2500,
+    prepares_ms: 5000,
 };
 
 pub(crate) const JAX: Framework = Framework {
@@ -103,7 +106,8 @@ pub(crate) const JAX: Framework = Framework {
     // Its max ignores NaN, and scores that are all -infinity give NaN.
     finite_only: |case| matches!(case.op.as_str(), "max" | "attention"),
     needs: COMPILES_IN_MEMORY,
-    opens_ms: 900,
+    opens_ms: 1000,
+    prepares_ms: 900,
 };
 
 /// Whether the weight's scales are one row of several, and its last block is short.

@@ -42,9 +42,10 @@ pub(crate) struct Framework {
     finite_only: fn(&ExplicitCase) -> bool,
     /// What its process does beside computing.
     needs: Needs,
-    /// Milliseconds until a worker has it ready for a case: fitted to the proofs and a quick race
-    /// of `add` on two processors.
+    /// Milliseconds until a worker has imported it, on a machine whose files are in memory.
     opens_ms: u32,
+    /// Milliseconds until it is ready for one case more.
+    prepares_ms: u32,
 }
 
 impl Peer for Framework {
@@ -78,6 +79,10 @@ impl Peer for Framework {
 
     fn opens_ms(&self) -> u32 {
         self.opens_ms
+    }
+
+    fn prepares_ms(&self) -> u32 {
+        self.prepares_ms
     }
 
     fn supports(&self, case: &ExplicitCase) -> Result<(), Unsupported> {
