@@ -122,20 +122,24 @@ impl<A: Stored, B: Stored, C: Stored, const FOLDED: bool> ScaledProducts<'_, A, 
     ) {
         let mut row = rows.start;
         while row + MR <= rows.end {
-            self.tile::<S, MR, NR>(simd, row, column);
+            simd.apart(Tile::<'_, '_, A, B, C, FOLDED, MR, NR> {
+                product: &mut *self,
+                row,
+                column,
+            });
             row += MR;
         }
         // Right elements are decoded for each tile, so that the rest has as few as there is code for.
         if MR > 4 && row + 4 <= rows.end {
-            self.tile::<S, 4, NR>(simd, row, column);
+            simd.apart(Tile::<'_, '_, A, B, C, FOLDED, 4, NR> { product: &mut *self, row, column });
             row += 4;
         }
         if MR > 2 && row + 2 <= rows.end {
-            self.tile::<S, 2, NR>(simd, row, column);
+            simd.apart(Tile::<'_, '_, A, B, C, FOLDED, 2, NR> { product: &mut *self, row, column });
             row += 2;
         }
         while row < rows.end {
-            self.tile::<S, 1, NR>(simd, row, column);
+            simd.apart(Tile::<'_, '_, A, B, C, FOLDED, 1, NR> { product: &mut *self, row, column });
             row += 1;
         }
     }
@@ -182,6 +186,25 @@ impl<A: Stored, B: Stored, C: Stored, const FOLDED: bool> ScaledProducts<'_, A, 
                 *output = C::narrow(simd.reduce_sum(sum));
             }
         }
+    }
+}
+
+/// A tile of a product. It is a separate function ([`Simd::apart`]), so that the sums of one height
+/// have the registers to themselves.
+struct Tile<'a, 'b, A, B, C, const FOLDED: bool, const MR: usize, const NR: usize> {
+    product: &'a mut ScaledProducts<'b, A, B, C, FOLDED>,
+    row: usize,
+    column: usize,
+}
+
+impl<A: Stored, B: Stored, C: Stored, const FOLDED: bool, const MR: usize, const NR: usize> Body
+    for Tile<'_, '_, A, B, C, FOLDED, MR, NR>
+{
+    type Output = ();
+
+    #[inline(always)]
+    fn run<S: Simd>(self, simd: S) {
+        self.product.tile::<S, MR, NR>(simd, self.row, self.column);
     }
 }
 

@@ -109,7 +109,8 @@ impl<B: Stored, C: Stored> Dequantised<'_, B, C> {
         while first < n {
             let own = first..n.min(first + PANEL);
             let decoded = &mut scratch[..PANEL * pitch];
-            decode(simd, &right, &scales, block, own.clone(), 0..k, pitch, decoded);
+            let (rows, terms) = (own.clone(), 0..k);
+            simd.apart(Decode { from: right, scales, block, rows, terms, pitch, to: decoded });
             let one = Scales { data: &[1.0], across: 1, height: PANEL, first: 0 };
             let product = ScaledProducts::<f32, f32, C, true> {
                 left,
@@ -151,7 +152,15 @@ impl<B: Stored, C: Stored> Dequantised<'_, B, C> {
                     while term < terms.end {
                         let few = term..terms.end.min(term + TERMS);
                         let count = few.len();
-                        decode(simd, &right, &scales, block, own.clone(), few, PITCH, decoded);
+                        simd.apart(Decode {
+                            from: right,
+                            scales,
+                            block,
+                            rows: own.clone(),
+                            terms: few,
+                            pitch: PITCH,
+                            to: &mut *decoded,
+                        });
                         // SAFETY: `decoded` holds the rows of a panel, `PITCH` apart.
                         let rows =
                             unsafe { Rows::from_raw(decoded.as_ptr(), own.len(), count, PITCH) };
@@ -179,53 +188,60 @@ impl<B: Stored, C: Stored> Dequantised<'_, B, C> {
     }
 }
 
-/// Writes some terms of some rows as f32, `pitch` apart.
-#[expect(clippy::too_many_arguments, reason = "a loop of its caller, named")]
-#[inline(always)]
-fn decode<S: Simd, B: Stored>(
-    simd: S,
-    from: &Rows<'_, B>,
-    scales: &Scales<'_>,
+/// Writes some terms of some rows as f32, `pitch` apart. It is a separate function, so that the
+/// constants of decoding have the registers to themselves.
+struct Decode<'a, B> {
+    from: Rows<'a, B>,
+    scales: Scales<'a>,
+    /// Terms that share a scale.
     block: usize,
     rows: Range<usize>,
     terms: Range<usize>,
     pitch: usize,
-    to: &mut [f32],
-) {
-    let first = terms.start / block;
-    // The row's place in its block of scales is counted, because a division takes longer than a
-    // vector.
-    let height = scales.height;
-    let (mut above, mut within) =
-        ((scales.first + rows.start) / height, (scales.first + rows.start) % height);
-    let mut row = rows.start;
-    while row < rows.end {
-        let source = from.row(row);
-        let scales = &scales.data[above * scales.across..][first..scales.across];
-        within += 1;
-        if within == height {
-            (above, within) = (above + 1, 0);
-        }
-        // Runs are too short for the processor to fetch ahead: the next panel comes beside this.
-        let next = from.as_ptr().wrapping_add((row + rows.len()) * from.row_stride());
-        let to = &mut to[(row - rows.start) * pitch..][..terms.len()];
-        let (mut term, mut index) = (terms.start, 0);
-        while term < terms.end {
-            let end = terms.end.min((first + index + 1) * block);
-            let scale = simd.splat(scales[index]);
-            index += 1;
-            while term + S::LANES <= end {
-                let value = simd.mul(B::load(simd, &source[term..term + S::LANES]), scale);
-                simd.store(value, &mut to[term - terms.start..]);
-                simd.prefetch_l2(next.wrapping_add(term).cast());
-                term += S::LANES;
+    to: &'a mut [f32],
+}
+
+impl<B: Stored> Body for Decode<'_, B> {
+    type Output = ();
+
+    #[inline(always)]
+    fn run<S: Simd>(self, simd: S) {
+        let Decode { from, scales, block, rows, terms, pitch, to } = self;
+        let first = terms.start / block;
+        // The row's place in its block of scales is counted, because a division takes longer than a
+        // vector.
+        let height = scales.height;
+        let (mut above, mut within) =
+            ((scales.first + rows.start) / height, (scales.first + rows.start) % height);
+        let mut row = rows.start;
+        while row < rows.end {
+            let source = from.row(row);
+            let scales = &scales.data[above * scales.across..][first..scales.across];
+            within += 1;
+            if within == height {
+                (above, within) = (above + 1, 0);
             }
-            if term < end {
-                let value = simd.mul(B::load_partial(simd, &source[term..end], 0.0), scale);
-                simd.store_partial(value, &mut to[term - terms.start..end - terms.start]);
-                term = end;
+            // Runs are too short for the processor to fetch ahead: the next panel comes beside this.
+            let next = from.as_ptr().wrapping_add((row + rows.len()) * from.row_stride());
+            let to = &mut to[(row - rows.start) * pitch..][..terms.len()];
+            let (mut term, mut index) = (terms.start, 0);
+            while term < terms.end {
+                let end = terms.end.min((first + index + 1) * block);
+                let scale = simd.splat(scales[index]);
+                index += 1;
+                while term + S::LANES <= end {
+                    let value = simd.mul(B::load(simd, &source[term..term + S::LANES]), scale);
+                    simd.store(value, &mut to[term - terms.start..]);
+                    simd.prefetch_l2(next.wrapping_add(term).cast());
+                    term += S::LANES;
+                }
+                if term < end {
+                    let value = simd.mul(B::load_partial(simd, &source[term..end], 0.0), scale);
+                    simd.store_partial(value, &mut to[term - terms.start..end - terms.start]);
+                    term = end;
+                }
             }
+            row += 1;
         }
-        row += 1;
     }
 }
