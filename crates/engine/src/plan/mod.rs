@@ -33,5 +33,5 @@ pub(crate) use roster::best_path;
 pub use roster::{Roster, check_contender, check_specimen, isa_cap};
 pub(crate) use rules::{depth_for, proof_rules, race_rules};
 pub use shard::Shard;
-pub(crate) use shard::{plan_hash, shard_of};
+pub(crate) use shard::shard_of;
 pub use suite::{SIZES, Suite};

@@ -55,6 +55,12 @@ impl Shard {
         (Plan { part: Some(part), ..self.part(whole) }, note)
     }
 
+    /// Whether shards, of which no two are equal, are all of one plan.
+    pub(crate) fn are_all(shards: &[Shard]) -> bool {
+        let of = shards.first().map_or(0, |shard| shard.of);
+        shards.len() == of as usize && shards.iter().all(|shard| shard.of == of)
+    }
+
     fn new(number: u32, of: u32) -> Option<Shard> {
         ((1..=of).contains(&number) && of <= MOST).then_some(Shard { number, of })
     }
@@ -79,7 +85,7 @@ fn noted(notes: &[String]) -> Option<(Shard, String)> {
 
 /// A hash of everything that a plan does. The list of absent contenders is excluded, because its
 /// reasons mention free memory, which changes from moment to moment.
-pub(crate) fn plan_hash(plan: &Plan) -> String {
+fn plan_hash(plan: &Plan) -> String {
     let plan = Plan { absent: Vec::new(), part: None, ..plan.clone() };
     let text = serde_json::to_vec(&plan).unwrap_or_default();
     blake3::hash(&text).to_hex().to_string()

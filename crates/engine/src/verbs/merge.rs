@@ -1,7 +1,7 @@
 //! Merges the shards of one plan into one run, with the same items, races and records as an
 //! unsharded run.
 
-use crate::plan::{plan_hash, shard_of};
+use crate::plan::shard_of;
 use crate::record::RunLog;
 use crate::{EngineError, Shard};
 use proofmark_schema::plan::{Item, Plan};
@@ -40,12 +40,15 @@ pub fn merge(store: &Store, names: &[String]) -> Result<Merged, EngineError> {
             return Err(EngineError::Merge { message, hint: HINT_ONCE.to_owned() });
         }
     }
-    let plan = whole(&runs);
-    if plan_hash(&plan) != *hash {
-        let given: Vec<String> = runs.iter().map(|(shard, ..)| shard.to_string()).collect();
+    // The plan that the shards make together may have another estimate, and so another hash, than
+    // the one that an older program made them of.
+    let shards: Vec<Shard> = runs.iter().map(|(shard, ..)| *shard).collect();
+    if !Shard::are_all(&shards) {
+        let given: Vec<String> = shards.iter().map(Shard::to_string).collect();
         let message = format!("{} of the plan is not all of it", given.join(" and "));
         return Err(EngineError::Merge { message, hint: HINT_ALL.to_owned() });
     }
+    let plan = whole(&runs);
     write(store, &plan, &runs)
 }
 
@@ -94,7 +97,7 @@ fn check_pair(first: &Run, other: &Run, is_same_plan: bool) -> Result<(), Engine
     Ok(())
 }
 
-/// The plan that these are shards of, if they are all of them.
+/// The plan that these are all shards of.
 fn whole(runs: &[(Shard, String, Run)]) -> Plan {
     let mut items: Vec<Item> =
         runs.iter().flat_map(|(_, _, run)| run.plan.items.iter().cloned()).collect();
@@ -151,10 +154,10 @@ mod tests {
     /// The run of an older version.
     const OLDER: &str = "b";
 
-    /// A shard that ran somewhere and left nothing but its items.
+    /// A shard that ran somewhere and left nothing but its items. Its program made other estimates.
     fn ran(store: &Store, id: &str, shard: &str, seed: u64, machine: &MachineFacts, done: usize) {
         let shard: Shard = shard.parse().unwrap();
-        let (part, note) = shard.kept(&plan(seed));
+        let (part, note) = shard.kept(&Plan { estimate_seconds: 1.0, ..plan(seed) });
         // An older version names the shard in the note alone.
         let part = if id == OLDER { Plan { part: None, ..part } } else { part };
         let mut writer = store.create(id, &part, machine).unwrap();
@@ -177,9 +180,11 @@ mod tests {
         ran(&store, "elsewhere", "2/2", 7, &there, 9);
         ran(&store, "other-plan", "2/2", 8, &here, 9);
         ran(&store, "cut", "2/2", 7, &here, 1);
+        ran(&store, "third", "3/3", 7, &here, 9);
         drop(store.create("plain", &plan(7), &here).unwrap());
         for (runs, words, hint) in [
             (&["a"][..], "not all of it", "every shard"),
+            (&["a", "third"], "not all of it", "every shard"),
             (&["a", "a"], "given twice", "once"),
             (&["a", "elsewhere"], "ran on", "machines of one kind"),
             (&["a", "other-plan"], "different plans", "same arguments"),
