@@ -12,8 +12,8 @@ use proofmark_schema::{Case, ContenderId, DType, Isa, Work};
 use std::collections::BTreeSet;
 
 /// Nanoseconds per unit of what proofs and races count. Those of proofs are fitted to the processor
-/// time of 24 proofs of twelve ops, from 0.6 to 5 seconds long, on a machine at rest, and predict 21
-/// of them within 30 %. [`at_this_pace`] scales their sum to another machine, or to a busy one.
+/// time of 24 proofs of twelve ops, from 0.6 to 5 seconds long, on a machine at rest, and predict
+/// 21 of them within 30 %. [`at_this_pace`] scales their sum to another machine, or to a busy one.
 mod cost {
     /// One examination: a worker is started, and its stages are prepared.
     pub(super) const EXAMINATION: f64 = 24e6;

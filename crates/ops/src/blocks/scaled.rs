@@ -129,7 +129,8 @@ impl<A: Stored, B: Stored, C: Stored, const FOLDED: bool> ScaledProducts<'_, A, 
             });
             row += MR;
         }
-        // Right elements are decoded for each tile, so that the rest has as few as there is code for.
+        // Right elements are decoded for each tile, so that the rest has as few as there is code
+        // for.
         if MR > 4 && row + 4 <= rows.end {
             simd.apart(Tile::<'_, '_, A, B, C, FOLDED, 4, NR> { product: &mut *self, row, column });
             row += 4;

@@ -2,9 +2,9 @@
 //! many rows there are.
 //!
 //! For many rows a few panels of weights are decoded, scaled and packed as f32, and then multiplied
-//! as in [`Gemm`]. For fewer rows packing takes too large a part of the time: a panel is decoded row
-//! by row, and multiplied row against row (see [`ScaledProducts`]). The sum of an element depends on
-//! `k`, the blocking and `is_packed` only.
+//! as in [`Gemm`]. For fewer rows packing takes too large a part of the time: a panel is decoded
+//! row by row, and multiplied row against row (see [`ScaledProducts`]). The sum of an element
+//! depends on `k`, the blocking and `is_packed` only.
 
 use super::pack;
 use super::{Blocking, Epilogue, Gemm, Keeps, PackedRight, Right};
@@ -20,7 +20,8 @@ use std::ops::Range;
 const GROUP: usize = 256;
 /// Columns that are decoded at a time where nothing is packed.
 const PANEL: usize = 32;
-/// Terms of a packed panel that are decoded at a time, so that they stay in L1 until they are packed.
+/// Terms of a packed panel that are decoded at a time, so that they stay in L1 until they are
+/// packed.
 const TERMS: usize = 128;
 /// Elements from one decoded row to the next: an odd number of cache lines, so that rows lie in
 /// different sets.
@@ -84,7 +85,8 @@ pub(crate) fn dequantised_scratch(isa: Isa, sizes: [usize; 3], output: DType) ->
     rows + packed + product
 }
 
-/// Floats of so many in whole cache lines, an odd number of them, so that rows lie in different sets.
+/// Floats of so many in whole cache lines, an odd number of them, so that rows lie in different
+/// sets.
 fn odd_lines(floats: usize) -> usize {
     (floats.div_ceil(16) | 1) * 16
 }
@@ -221,7 +223,8 @@ impl<B: Stored> Body for Decode<'_, B> {
             if within == height {
                 (above, within) = (above + 1, 0);
             }
-            // Runs are too short for the processor to fetch ahead: the next panel comes beside this.
+            // Runs are too short for the processor to fetch ahead: the next panel comes beside
+            // this.
             let next = from.as_ptr().wrapping_add((row + rows.len()) * from.row_stride());
             let to = &mut to[(row - rows.start) * pitch..][..terms.len()];
             let (mut term, mut index) = (terms.start, 0);

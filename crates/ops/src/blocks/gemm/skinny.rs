@@ -24,8 +24,8 @@ const PAD: usize = 16;
 const TERMS: usize = 1024;
 /// Rows of a right operand stored `k × n` that are added at a time.
 const STREAMS: usize = 8;
-/// Sums of the columns at hand, over all rows: 64 KiB. They come from L2 once for [`STREAMS`] terms,
-/// and runs of the right operand are long.
+/// Sums of the columns at hand, over all rows: 64 KiB. They come from L2 once for [`STREAMS`]
+/// terms, and runs of the right operand are long.
 const SUMS: usize = 16_384;
 /// Columns between a load of the right operand and the fetch of what will be loaded.
 const AHEAD: usize = 64;

@@ -2,9 +2,9 @@
 //!
 //! Ideas: `folded` decodes and scales a vector of weights as it is loaded (about 13 operations),
 //! which up to 6 rows share: nothing but codes is read, the better choice for few rows.
-//! `dequantised` decodes a panel of weights to f32 once for all rows, the better choice for some, and
-//! packs it and multiplies as in the product of f32 for many (see `blocks::gemm`). Registers: AVX-512
-//! 6 × 4 sums, or those of that product.
+//! `dequantised` decodes a panel of weights to f32 once for all rows, the better choice for some,
+//! and packs it and multiplies as in the product of f32 for many (see `blocks::gemm`). Registers:
+//! AVX-512 6 × 4 sums, or those of that product.
 
 use super::Job;
 use crate::blocks::gemm::{Dequantised, packs};
