@@ -83,10 +83,16 @@ fn noted(notes: &[String]) -> Option<(Shard, String)> {
     })
 }
 
-/// A hash of everything that a plan does. The list of absent contenders is excluded, because its
-/// reasons mention free memory, which changes from moment to moment.
+/// A hash of everything that a plan does. Its estimates are excluded, because they differ between
+/// programs, and so is the list of absent contenders, whose reasons mention free memory.
 fn plan_hash(plan: &Plan) -> String {
-    let plan = Plan { absent: Vec::new(), part: None, ..plan.clone() };
+    let plan = Plan {
+        absent: Vec::new(),
+        part: None,
+        proof_seconds: 0.0,
+        estimate_seconds: 0.0,
+        ..plan.clone()
+    };
     let text = serde_json::to_vec(&plan).unwrap_or_default();
     blake3::hash(&text).to_hex().to_string()
 }

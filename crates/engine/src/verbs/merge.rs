@@ -40,8 +40,8 @@ pub fn merge(store: &Store, names: &[String]) -> Result<Merged, EngineError> {
             return Err(EngineError::Merge { message, hint: HINT_ONCE.to_owned() });
         }
     }
-    // The plan that the shards make together may have another estimate, and so another hash, than
-    // the one that an older program made them of.
+    // The hash cannot tell whether a shard is missing: in runs of older programs it includes the
+    // estimate of that program.
     let shards: Vec<Shard> = runs.iter().map(|(shard, ..)| *shard).collect();
     if !Shard::are_all(&shards) {
         let given: Vec<String> = shards.iter().map(Shard::to_string).collect();
