@@ -22,8 +22,10 @@ fn the_oracle_gives_values_computed_by_hand() {
 
 #[test]
 fn threads_do_not_change_a_bit() {
-    // Weights decoded as they are loaded, in panels, and in packed panels.
-    for sizes in ["m=5,n=301,k=333", "m=9,n=301,k=533", "m=40,n=301,k=333"] {
+    // Weights decoded as they are loaded, in panels, and in packed panels; and more rows than
+    // columns, so that a thread has fewer rows than pay for packing.
+    let sizes = ["m=5,n=301,k=333", "m=9,n=301,k=533", "m=40,n=301,k=333", "m=40,n=21,k=533"];
+    for sizes in sizes {
         let case: Case = format!("matmul_q8:f32[{sizes}]").parse().unwrap();
         let signature = check_case(ENTRY.op, &case).unwrap();
         let inputs = trial::fill(&signature, &Filling::uniform(&signature, &Fill::Normal), 3);
