@@ -304,6 +304,21 @@ mod tests {
     }
 
     #[test]
+    fn a_framework_starts_once_for_the_proofs_of_an_item_and_once_for_its_race() {
+        let kernel = planned("add:f32[b=1,s=1,d=64]", "native/scalar", true);
+        let mut framework = kernel.clone();
+        let pytorch: ContenderId = "peer/pytorch".parse().unwrap();
+        let start = 1e-9 * opens_ns(&pytorch);
+        framework.items[0].field = vec![pytorch];
+        write(&mut framework);
+        let (kernel, framework) = (parts(&kernel), parts(&framework));
+        let proofs = framework.proofs - start;
+        assert!(proofs > 0.0 && proofs < 2.0 * kernel.proofs, "{kernel:?} {framework:?}");
+        let races = framework.races - kernel.races;
+        assert!(races > 0.9 * start && races < 1.1 * start, "{kernel:?} {framework:?}");
+    }
+
+    #[test]
     fn a_portfolio_is_proven_once_for_each_contender_and_not_for_each_case() {
         let one = planned("add:f32[b=1,s=1,d=64]", "native/scalar", true);
         let mut two = one.clone();
