@@ -88,7 +88,7 @@ pub(crate) const PYTORCH_COMPILE: Framework = Framework {
     finite_only: torch_is_finite_only,
     needs: Needs { compiler: true, ..COMPILES_IN_MEMORY },
     opens_ms: 2500,
-    prepares_ms: 5000,
+    prepares_ms: 9900,
 };
 
 pub(crate) const JAX: Framework = Framework {
@@ -106,8 +106,8 @@ pub(crate) const JAX: Framework = Framework {
     // Its max ignores NaN, and scores that are all -infinity give NaN.
     finite_only: |case| matches!(case.op.as_str(), "max" | "attention"),
     needs: COMPILES_IN_MEMORY,
-    opens_ms: 1000,
-    prepares_ms: 900,
+    opens_ms: 700,
+    prepares_ms: 600,
 };
 
 /// Whether the weight's scales are one row of several, and its last block is short.
