@@ -1,5 +1,6 @@
 //! Runs independent jobs on all processors. It is for proofs, which do not need a quiet machine.
 
+use proofmark_machine::ask_for_short_slices;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::thread::{available_parallelism, scope};
@@ -9,7 +10,8 @@ pub(crate) fn processors() -> usize {
     available_parallelism().map_or(1, usize::from)
 }
 
-/// Runs `work` on every job, at most so many at once; results come in the order of the jobs.
+/// Runs `work` on every job, at most so many at once; results come in the order of the jobs. What
+/// a job starts ends with it, so that no race has the short slices of a job.
 pub(crate) fn run_all<J: Sync, R: Send>(
     jobs: &[J],
     most: usize,
@@ -21,6 +23,7 @@ pub(crate) fn run_all<J: Sync, R: Send>(
     scope(|scope| {
         for _ in 0..threads {
             scope.spawn(|| {
+                ask_for_short_slices();
                 loop {
                     let index = next.fetch_add(1, Ordering::Relaxed);
                     let Some(job) = jobs.get(index) else { break };

@@ -1,6 +1,7 @@
 //! What this computer is and can do now: facts, load, probes, limits.
 //!
-//! Everything here reads the machine and changes nothing on it. Nothing reads the environment:
+//! Everything here reads the machine and changes nothing on it but how the calling thread gets its
+//! processor, where that is asked for. Nothing reads the environment:
 //! a cap on instruction sets or a folder to check comes from the caller.
 
 mod activity;
@@ -12,6 +13,7 @@ mod kernel_text;
 mod load;
 pub mod probe;
 mod processor;
+mod slice;
 
 pub use activity::{Activity, StealWatch, activity};
 pub use clock::unix_seconds;
@@ -19,3 +21,4 @@ pub use doctor::{Check, doctor};
 pub use facts::{facts, second_cache_bytes};
 pub use load::load;
 pub use probe::{Ask, Ceilings, Demand, Effort, probe};
+pub use slice::ask_for_short_slices;

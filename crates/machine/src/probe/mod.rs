@@ -16,6 +16,7 @@ pub use roofline::{Ceilings, Demand, roofline};
 
 use gauge::Gauge;
 
+use crate::ask_for_short_slices;
 use crate::clock::{seconds_of, unix_seconds};
 use memory::{CHASED, Circle, Ground};
 use proofmark_schema::FORMAT_VERSION;
@@ -24,6 +25,8 @@ use proofmark_schema::probe::{
 };
 use proofmark_simd::peak::{CLOCK_CYCLES, Peak, Sums, clock_chain};
 use proofmark_tensor::Pool;
+use std::panic::resume_unwind;
+use std::thread::scope;
 
 /// Share of windows below the limit of arithmetic.
 const CLEAN: f64 = 0.99;
@@ -79,6 +82,9 @@ enum Reads {
 
 /// Probes what is asked for on the machine of that fingerprint.
 ///
+/// Gauges of several threads start them some hundred times. On a busy machine each start waits for
+/// a processor, so that threads of a probe have short slices.
+///
 /// # Panics
 /// If the system refuses memory or threads.
 pub fn probe(ask: &Ask, effort: Effort, machine: &str) -> Probe {
@@ -89,8 +95,18 @@ pub fn probe(ask: &Ask, effort: Effort, machine: &str) -> Probe {
         absent: ask.units.iter().copied().filter(|&unit| Peak::of(unit).is_none()).collect(),
         ..Probe::default()
     };
-    found.seconds = seconds_of(|| gauge_all(ask, effort, &mut found));
+    found.seconds = seconds_of(|| with_short_slices(|| gauge_all(ask, effort, &mut found)));
     found
+}
+
+/// Runs `work` on a thread of its own, which and whose children have short slices.
+fn with_short_slices(work: impl FnOnce() + Send) {
+    let on_thread = || {
+        ask_for_short_slices();
+        work();
+    };
+    let ended = scope(|scope| scope.spawn(on_thread).join());
+    ended.unwrap_or_else(|panic| resume_unwind(panic));
 }
 
 fn gauge_all(ask: &Ask, effort: Effort, found: &mut Probe) {
