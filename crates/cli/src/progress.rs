@@ -2,7 +2,7 @@
 
 use crate::output::{counted, say};
 use proofmark_engine::{Done, Event, Listener};
-use proofmark_report::Span;
+use proofmark_report::{Span, reports};
 use proofmark_schema::Outcome;
 use std::io::{IsTerminal, Write};
 use std::sync::Mutex;
@@ -26,6 +26,8 @@ struct State {
     width: usize,
     /// The item at hand.
     item: Option<Item>,
+    /// Whether it is the last one.
+    is_last: bool,
 }
 
 struct Item {
@@ -95,12 +97,20 @@ impl Listener for Progress {
             }
             Event::Item { number, of, case, seconds_left } => {
                 let left = Span(*seconds_left);
+                state.is_last = number == of;
                 if self.is_terminal {
                     let head = format!("[{number}/{of}] about {left} left");
                     self.redraw(&mut state, &format!("{head}, {case}"));
                     state.item = Some(Item { head, case: case.clone() });
                 } else {
                     self.write(&mut state, &format!("[{number}/{of}] {case}, about {left} left"));
+                }
+            }
+            // The table of all results follows the last one.
+            Event::Ended { .. } if state.is_last || !self.is_terminal => {}
+            Event::Ended { records } => {
+                if let Some(line) = reports::line(records) {
+                    self.write(&mut state, &line);
                 }
             }
             Event::Certifying { contender } => {

@@ -1,6 +1,7 @@
 //! What a listener hears while a run goes on.
 
 use proofmark_schema::Outcome;
+use proofmark_schema::record::Record;
 
 /// A step of a run.
 #[derive(Clone, Debug)]
@@ -50,6 +51,11 @@ pub enum Event<'a> {
         case: String,
         /// Seconds that the rest is expected to take.
         seconds_left: f64,
+    },
+    /// An item of the plan has ended.
+    Ended {
+        /// Its results.
+        records: &'a [Record],
     },
     /// An installer has printed a line.
     Installing {

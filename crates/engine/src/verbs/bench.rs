@@ -111,8 +111,10 @@ impl Bench<'_> {
             let (field, refusals) = prove_item(item, &admission)?;
             forecast.proved(place, seconds_since(start));
             let start = MonotonicClock.now_ns();
-            records.extend(log.append(self.race_item(plan, item, field, refusals, &ceilings)?)?);
+            let ended = log.append(self.race_item(plan, item, field, refusals, &ceilings)?)?;
             forecast.raced(place, seconds_since(start));
+            self.listener.hear(&Event::Ended { records: &ended });
+            records.extend(ended);
         }
         Ok((log.seal()?, records))
     }

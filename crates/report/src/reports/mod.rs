@@ -18,6 +18,7 @@ mod doctor;
 mod fairness;
 mod import;
 mod judge;
+mod line;
 mod list;
 mod machine;
 mod names;
@@ -50,6 +51,7 @@ pub use devices::devices;
 pub use doctor::{DoctorCheck, doctor};
 pub use import::{ImportRow, ImportedFile, import, imports};
 pub use judge::judge;
+pub use line::line;
 pub use list::{
     ListedAxis, ListedKernel, ListedLimits, ListedOp, ListedOperand, ListedSize, Meant, OpCard,
     list,
