@@ -1,6 +1,7 @@
 import torch
 
 
-def add_rms_norm(x, residual, w, eps):
+def add_rms_norm(x, residual, w, eps, dtype):
     total = x + residual
-    return total, total * torch.rsqrt((total * total).mean(dim=-1, keepdim=True) + eps) * w
+    stored = total.to(dtype).double()
+    return total, stored * torch.rsqrt((stored * stored).mean(dim=-1, keepdim=True) + eps) * w

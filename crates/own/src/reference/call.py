@@ -48,10 +48,16 @@ class Reference:
             arrays.replaced(stand)
             self.function, self.eager = arrays.on_tensors(getattr(stand, function)), arrays.in_numpy(self.function)
 
+    def _must_have(self, name):
+        return any(p["name"] == name and not p["optional"] for p in self.parameters)
+
     def on(self, request):
         """The function of its tensors alone: what to call, and the names of the tensors in order."""
         operands = {o["name"] for o in request["operands"] if o.get("role", "input") != "output"}
         scalars = {**request.get("axes", {}), **request.get("attributes", {})}
+        # A reference with a default of its own, such as `dtype=None`, keeps it.
+        if self.takes == "torch" and request.get("dtype") in REAL and self._must_have("dtype"):
+            scalars.setdefault("dtype", REAL[request["dtype"]])
         wanted = request.get("arguments") or [p["name"] for p in self.parameters]
         by_name = {p["name"]: p for p in self.parameters}
         names, given = [], []

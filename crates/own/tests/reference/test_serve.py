@@ -31,6 +31,12 @@ def empty_words(x):
 
 def strange(x, y):
     return x + y
+
+def stored_between(x, dtype):
+    return (x * 1.1).to(dtype).double() * 3.0
+
+def stored_by_default(x, dtype=None):
+    return x * 1.1 if dtype is None else (x * 1.1).to(dtype)
 '''
 ARRAYS = '''
 import numpy as np
@@ -116,6 +122,20 @@ class Protocol(unittest.TestCase):
         self.assertIn("aten.exp", answer["primitives"])
         self.child.ask(do="truth", **request())
         self.assertEqual(self.child.read(answer["outputs"][0]["scale"], 32), scale)
+
+    def test_a_reference_may_round_to_the_type_of_the_case(self):
+        first = {"stored_between": -4 * 1.1 * 3.0, "stored_by_default": -4 * 1.1}
+
+        def largest_scale(function, dtype):
+            self.open(function)
+            answer = self.child.ask(do="truth", **{**request(), "dtype": dtype})
+            self.assertTrue(answer["ok"], answer)
+            self.assertAlmostEqual(self.child.read(answer["outputs"][0]["value"], 1)[0], first[function], places=12)
+            return max(self.child.read(answer["outputs"][0]["scale"], 32))
+
+        self.assertLess(largest_scale("stored_between", "f32"), 100)
+        self.assertGreater(largest_scale("stored_between", "bf16"), 10_000)
+        self.assertLess(largest_scale("stored_by_default", "bf16"), 100)
 
     def test_refusals_are_typed(self):
         self.assertEqual(self.open("nothing")["error"]["kind"], "missing_function")
