@@ -25,6 +25,10 @@ const ELEMENTS: usize = 8_000;
 /// whether the value changes anything, such as a mask that hides nothing of a single row.
 const WITH_VALUE: usize = 4;
 
+/// Where in the range of a real attribute the value lies that is tried beside the bounds: a number
+/// that uses all digits of f32.
+const BETWEEN: f64 = 0.618_033_988_749_895;
+
 /// The stated cases, the made ones, and a few for each other value of an attribute.
 pub(crate) fn made(op: &OwnOp, dtype: DType) -> Vec<Case> {
     let stated = op.manifest().proof.cases.iter().filter_map(|text| stated(op, text, dtype).ok());
@@ -120,7 +124,10 @@ fn values(kind: AttributeKind, text: Option<&AttributeText>) -> Vec<AttrValue> {
             [low, high].into_iter().filter(|it| *it != default).map(AttrValue::Int).collect()
         }
         (AttributeKind::Real { low, high, default }, _) => {
-            [low, high].into_iter().filter(|it| *it != default).map(AttrValue::Real).collect()
+            // The bounds are often whole numbers, with which lost digits do not show.
+            let between = f64::from((low + BETWEEN * (high - low)) as f32).clamp(low, high);
+            let tried = [low, between, high].into_iter();
+            tried.filter(|it| *it != default).map(AttrValue::Real).collect()
         }
         (AttributeKind::Word { .. }, _) => Vec::new(),
     }

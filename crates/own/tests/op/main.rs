@@ -90,6 +90,20 @@ fn a_proof_covers_stated_cases_and_every_value_of_attributes() {
 }
 
 #[test]
+fn a_proof_tries_a_range_at_its_bounds_and_at_a_number_with_a_long_fraction() {
+    let range = "flip = false, scale = { low = -1000.0, high = 1000.0, default = 2.0 }";
+    let cases = read(&GROUPS.replace("flip = false", range)).unwrap().proof_cases(DType::F32);
+    let number = |case: &Case| match case.get("scale") {
+        Some(AttrValue::Real(number)) => Some(*number),
+        _ => None,
+    };
+    let tried: Vec<f64> = cases.iter().filter_map(number).collect();
+    assert!([-1000.0, 1000.0].iter().all(|it| tried.contains(it)), "{tried:?}");
+    let is_long = |it: &f64| f64::from(*it as f32) == *it && (it * 1024.0).fract() != 0.0;
+    assert!(tried.iter().any(is_long), "{tried:?}");
+}
+
+#[test]
 fn what_contradicts_itself_is_refused_with_the_reason() {
     for (from, to, reason) in [
         ("valid = \"cols % g == 0\"", "valid = \"cols % g == 1\"", "the default sizes are no case"),
