@@ -54,6 +54,16 @@ impl Peer for OnnxRuntime {
         }
     }
 
+    /// Its environment starts with the first session.
+    fn opens_ms(&self) -> u32 {
+        100
+    }
+
+    /// A session is made for each case.
+    fn prepares_ms(&self) -> u32 {
+        25
+    }
+
     fn supports(&self, case: &ExplicitCase) -> Result<(), Unsupported> {
         ops::graph(case).map(drop).map_err(Unsupported)
     }
