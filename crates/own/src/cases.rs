@@ -12,14 +12,26 @@ const SIZES: &[u64] = &[
     129, 160, 192, 256,
 ];
 
-/// Cases that are made from sizes alone.
+/// Sizes past the blocks in which kernels split their sums, of which some fit most conditions.
+const LONG: &[u64] = &[1037, 1040, 1056, 1152];
+
+/// Sizes of the other axes of a case with a long one.
+const SHORT: &[u64] = &[1, 2, 3, 4, 8];
+
+/// Cases that are made from sizes alone, beside those with a long axis.
 const MADE: usize = 10;
 
 /// Sizes that are drawn before the search for cases ends: conditions may refuse most of them.
 const DRAWN: u64 = 20_000;
 
+/// The same for a case with a long axis.
+const DRAWN_LONG: u64 = 400;
+
 /// Elements of all operands of a made case at the most, because the reference runs many times.
 const ELEMENTS: usize = 8_000;
+
+/// The same for a case with a long axis.
+const LONG_ELEMENTS: usize = 12_000;
 
 /// Cases that are tried with each value of an attribute that is not its default: sizes decide
 /// whether the value changes anything, such as a mask that hides nothing of a single row.
@@ -86,25 +98,54 @@ pub(crate) fn stated(op: &OwnOp, text: &str, dtype: DType) -> Result<Case, Strin
 
 /// Cases of drawn sizes that the op accepts, smallest first.
 fn drawn(op: &OwnOp, dtype: DType) -> Vec<Case> {
+    let long = (0..op.axes().len()).filter_map(|at| {
+        let size = |draw: u64, of: usize| match of == at {
+            true => LONG[draw as usize % LONG.len()],
+            false => one_of(SHORT, draw, of),
+        };
+        (0..DRAWN_LONG).find_map(|draw| sized(op, dtype, LONG_ELEMENTS, |of| size(draw, of)))
+    });
     let mut cases: Vec<(usize, Case)> = Vec::new();
+    for (elements, case) in long {
+        if !cases.iter().any(|(_, known)| *known == case) {
+            cases.push((elements, case));
+        }
+    }
+    let most = cases.len() + MADE;
     for draw in 0..DRAWN {
-        let mut case = Case::new(op.name(), dtype);
-        for (at, axis) in op.axes().iter().enumerate() {
-            let word = mix(0x5eed, draw, at as u64) as usize;
-            case = case.axis(axis.name, SIZES[word % SIZES.len()]);
+        let made = sized(op, dtype, ELEMENTS, |of| one_of(SIZES, draw, of));
+        let Some((elements, case)) = made else { continue };
+        if !cases.iter().any(|(_, known)| *known == case) {
+            cases.push((elements, case));
         }
-        let Ok(signature) = check_case(op, &case) else { continue };
-        let elements: usize = signature.operands().iter().map(Operand::len).sum();
-        if elements > ELEMENTS || cases.iter().any(|(_, known)| *known == case) {
-            continue;
-        }
-        cases.push((elements, case));
-        if cases.len() == MADE {
+        if cases.len() == most {
             break;
         }
     }
     cases.sort_by_key(|(elements, _)| *elements);
     cases.into_iter().map(|(_, case)| case).collect()
+}
+
+/// The size of an axis in a draw.
+fn one_of(sizes: &[u64], draw: u64, axis: usize) -> u64 {
+    sizes[mix(0x5eed, draw, axis as u64) as usize % sizes.len()]
+}
+
+/// The case whose axes have these sizes, with its elements, if the op accepts it and there are at
+/// most so many.
+fn sized(
+    op: &OwnOp,
+    dtype: DType,
+    most: usize,
+    size: impl Fn(usize) -> u64,
+) -> Option<(usize, Case)> {
+    let mut case = Case::new(op.name(), dtype);
+    for (at, axis) in op.axes().iter().enumerate() {
+        case = case.axis(axis.name, size(at));
+    }
+    let signature = check_case(op, &case).ok()?;
+    let elements: usize = signature.operands().iter().map(Operand::len).sum();
+    (elements <= most).then_some((elements, case))
 }
 
 /// The values of an attribute that a proof tries.

@@ -87,6 +87,13 @@ fn a_proof_covers_stated_cases_and_every_value_of_attributes() {
     assert!(cases.iter().any(is_stated));
     let sizes = cases.iter().filter_map(|case| case.size("cols"));
     assert!(sizes.collect::<std::collections::BTreeSet<_>>().len() >= 5, "one size proves little");
+    for axis in ["rows", "cols"] {
+        let is_long = |case: &Case| case.size(axis).is_some_and(|size| size > 1024);
+        assert!(
+            cases.iter().any(is_long),
+            "kernels split sums in blocks: no case is long in {axis}"
+        );
+    }
 }
 
 #[test]
