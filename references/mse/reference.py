@@ -1,3 +1,3 @@
-def mse(x, y, reduction):
-    squared = (x - y) ** 2
+def mse(x, target, reduction):
+    squared = (x - target) ** 2
     return (squared.sum() if reduction == "sum" else squared.mean()).reshape(1)
