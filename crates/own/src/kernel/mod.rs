@@ -12,6 +12,7 @@ mod manifest;
 mod opencl;
 mod promises;
 mod python;
+mod registers;
 mod signature;
 
 pub use header::{PythonCode, Tensors};

@@ -12,6 +12,13 @@ void values(float *y, int i, unsigned u, int64_t l, size_t z, float f, double d,
     memcpy(y, given, sizeof given);
 }
 
+// The same with arguments that all fit into registers.
+int in_registers(float *y, int i, float f, int64_t l, double d, bool b, const float *x) {
+    float given[] = {i, f, l, d, b, x[0]};
+    memcpy(y, given, sizeof given);
+    return 0;
+}
+
 void copy_rows(const float *x, float *y, size_t rows, size_t cols, size_t x_stride, int y_stride) {
     for (size_t r = 0; r < rows; r++) {
         memcpy(y + r * y_stride, x + r * x_stride, cols * sizeof *x);

@@ -104,6 +104,21 @@ fn every_kind_of_argument_arrives_as_it_was_given() {
 }
 
 #[test]
+fn arguments_in_registers_arrive_as_they_were_given() {
+    let (folder, _) = example("softmax.toml");
+    let kernel = of_values(
+        folder.path(),
+        "call = \"int in_registers(float *y, int g, float factor, int64_t x_len, double d = -0.5, \
+         bool exact, const float *x)\"",
+    );
+    let (case, signature) = case("rows:f32[rows=3,cols=8;g=-5]");
+    let peered = loaded(&kernel, (&case, &signature));
+    let mut operands = Operands::new((&case, &signature), 0);
+    peered.kernel.run(&mut operands.call(1)).unwrap();
+    assert_eq!(operands.y()[..6], [-5.0, 2.5, 24.0, -0.5, 1.0, 0.5]);
+}
+
+#[test]
 fn rows_are_apart_only_for_a_function_that_takes_the_stride() {
     let (folder, softmax) = example("softmax.toml");
     let strided = of_values(

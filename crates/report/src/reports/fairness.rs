@@ -162,17 +162,24 @@ fn named(records: &[&Record], said: impl Fn(&Record) -> Option<String>) -> Optio
     (!said.is_empty()).then(|| said.join(", "))
 }
 
-/// What peers say of themselves, and what an empty call costs them.
+/// What peers and kernels of the user say of themselves, and what an empty call costs them.
 pub(super) fn introductions(records: &[&Record]) -> Vec<String> {
-    let peers = records
-        .iter()
-        .filter(|record| record.contender.family == Family::Peer || record.receipt.on.is_some());
+    let is_told = |record: &&&Record| match record.contender.family {
+        Family::Peer => true,
+        Family::Own if record.receipt.empty_call_ns.is_some() => true,
+        _ => record.receipt.on.is_some(),
+    };
+    let peers = records.iter().filter(is_told);
     let measured = peers.filter(|record| record.judged.performance().is_some());
     let mut lines = BTreeMap::new();
     for Record { contender, receipt, .. } in measured {
-        let empty = receipt.empty_call_ns;
-        let empty = empty.map(|ns| format!("; an empty call takes {}", Nanos(ns)));
+        let empty = receipt.empty_call_ns.map(|ns| format!("an empty call takes {}", Nanos(ns)));
         lines.entry(contender.to_string()).or_insert_with(|| {
+            // The version of a kernel of the user is in its file.
+            if let (Family::Own, None, Some(empty)) = (contender.family, &receipt.on, &empty) {
+                return format!("{contender}: {empty}");
+            }
+            let empty = empty.map_or_else(String::new, |empty| format!("; {empty}"));
             let (version, isa) = (&receipt.version, &receipt.isa);
             // A lock is what is usual, so only its absence is told.
             let lock = receipt.lock.filter(|&lock| lock == Lock::Unlocked);
@@ -182,8 +189,23 @@ pub(super) fn introductions(records: &[&Record]) -> Vec<String> {
                 let (name, driver, memory) = (&on.name, &on.driver, on.memory.name());
                 format!(", on {name} by {driver}, {memory} memory")
             });
-            format!("{contender}: {version}{lock}, {isa}{device}{}", empty.unwrap_or_default())
+            format!("{contender}: {version}{lock}, {isa}{device}{empty}")
         });
     }
     lines.into_values().collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fixture::first;
+
+    #[test]
+    fn kernels_of_the_user_say_what_an_empty_call_costs() {
+        let mut record = first();
+        record.contender = "own/fast".parse().unwrap();
+        assert!(introductions(&[&record]).is_empty(), "nothing is known of its calls");
+        record.receipt.empty_call_ns = Some(4.5);
+        assert_eq!(introductions(&[&record]), ["own/fast: an empty call takes 4.50 ns"]);
+    }
 }
