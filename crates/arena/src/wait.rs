@@ -42,6 +42,8 @@ struct Watch {
     start_cpu_ns: u64,
     flat_since_ns: u64,
     flat_cpu_ns: u64,
+    /// What the processes that it has started had used when they were last asked for.
+    descendants_ns: u64,
 }
 
 /// Waits until the turn is the supervisor's again.
@@ -91,6 +93,7 @@ fn check(
         start_cpu_ns: cpu,
         flat_since_ns: now,
         flat_cpu_ns: cpu,
+        descendants_ns: 0,
     });
     if cpu.saturating_sub(watch.flat_cpu_ns) > FLAT_CPU_NS {
         (watch.flat_cpu_ns, watch.flat_since_ns) = (cpu, now);
@@ -103,10 +106,48 @@ fn check(
         return Err(GaveUp::Cpu);
     }
     if over(now.saturating_sub(watch.flat_since_ns), limits.silence) {
-        return Err(GaveUp::Silence);
+        // It may wait for a compiler that it has started, and that takes long on a busy machine.
+        let used = process.descendants_ns();
+        if used.abs_diff(watch.descendants_ns) <= FLAT_CPU_NS {
+            return Err(GaveUp::Silence);
+        }
+        (watch.descendants_ns, watch.flat_since_ns) = (used, now);
     }
     if over(now.saturating_sub(watch.start_ns), limits.wall) {
         return Err(GaveUp::Wall);
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use rustix::process::Pid;
+    use std::os::unix::process::CommandExt;
+    use std::time::Duration;
+
+    /// Why the wait for a shell that runs `script` is given up.
+    #[expect(clippy::disallowed_methods, reason = "the process stands for a worker")]
+    #[expect(clippy::zombie_processes, reason = "`Process` reaps it")]
+    fn given_up(script: &str) -> GaveUp {
+        let mut shell = std::process::Command::new("sh");
+        let child = shell.args(["-c", script]).process_group(0).spawn().unwrap();
+        let process = Process::new(Pid::from_child(&child)).unwrap();
+        let silence = Duration::from_millis(300);
+        let limits = Limits { silence, wall: 5 * silence, ..Limits::default() };
+        let mut watch = None;
+        loop {
+            if let Err(reason) = check(&mut watch, &process, &limits, u64::MAX) {
+                return reason;
+            }
+            std::thread::sleep(Duration::from_millis(10));
+        }
+    }
+
+    #[test]
+    fn a_worker_that_waits_for_a_process_at_work_is_not_silent() {
+        let works = "sh -c 'while :; do :; done' & wait";
+        assert_eq!(given_up(works), GaveUp::Wall);
+        assert_eq!(given_up("sleep 60 & wait"), GaveUp::Silence);
+    }
 }
