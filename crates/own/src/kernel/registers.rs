@@ -1,8 +1,8 @@
 //! Passes arguments in registers: all of them are loaded, and the function reads those that it has.
 //!
 //! The calling conventions of x86-64 (System V) and AArch64 number the registers of whole numbers
-//! and of floats apart, so that the order of the two kinds does not matter. The caller may load more
-//! registers than the function has arguments.
+//! and of floats apart, so that the order of the two kinds does not matter. The caller may load
+//! more registers than the function has arguments.
 
 use super::signature::Scalar;
 use std::cell::Cell;
@@ -26,8 +26,8 @@ type Both = unsafe extern "C" fn(
 ) -> u64;
 
 impl Registers {
-    /// Arguments with their types, in order. None if some must lie on the stack, or the processor is
-    /// another one.
+    /// Arguments with their types, in order. None if some must lie on the stack, or the processor
+    /// is another one.
     pub(super) fn of(arguments: &[(&'static Cell<u64>, Scalar)]) -> Option<Registers> {
         let is_real = |scalar: Scalar| matches!(scalar, Scalar::F32 | Scalar::F64);
         let cells = |wants_real: bool| -> Vec<&'static Cell<u64>> {
