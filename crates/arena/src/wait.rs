@@ -42,7 +42,7 @@ struct Watch {
     start_cpu_ns: u64,
     flat_since_ns: u64,
     flat_cpu_ns: u64,
-    /// What the processes that it has started had used when they were last asked for.
+    /// Processor time of the processes that it has started, when it was last read.
     descendants_ns: u64,
 }
 
@@ -107,6 +107,7 @@ fn check(
     }
     if over(now.saturating_sub(watch.flat_since_ns), limits.silence) {
         // It may wait for a compiler that it has started, and that takes long on a busy machine.
+        // Only living processes count, so that the sum also falls when one of them ends.
         let used = process.descendants_ns();
         if used.abs_diff(watch.descendants_ns) <= FLAT_CPU_NS {
             return Err(GaveUp::Silence);

@@ -1,6 +1,6 @@
 //! Runs independent jobs on all processors. It is for proofs, which do not need a quiet machine.
 
-use proofmark_machine::ask_for_short_slices;
+use proofmark_machine::ask_for_short_time_slices;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::thread::{available_parallelism, scope};
@@ -10,8 +10,9 @@ pub(crate) fn processors() -> usize {
     available_parallelism().map_or(1, usize::from)
 }
 
-/// Runs `work` on every job, at most so many at once; results come in the order of the jobs. What
-/// a job starts ends with it, so that no race has the short slices of a job.
+/// Runs `work` on every job, at most so many at once; results come in the order of the jobs. Jobs
+/// have short time slices. The workers that a job starts end with its thread, so that no worker of
+/// a race has them.
 pub(crate) fn run_all<J: Sync, R: Send>(
     jobs: &[J],
     most: usize,
@@ -23,7 +24,7 @@ pub(crate) fn run_all<J: Sync, R: Send>(
     scope(|scope| {
         for _ in 0..threads {
             scope.spawn(|| {
-                ask_for_short_slices();
+                ask_for_short_time_slices();
                 loop {
                     let index = next.fetch_add(1, Ordering::Relaxed);
                     let Some(job) = jobs.get(index) else { break };

@@ -1,7 +1,7 @@
 //! What this computer is and can do now: facts, load, probes, limits.
 //!
-//! Everything here reads the machine and changes nothing on it but how the calling thread gets its
-//! processor, where that is asked for. Nothing reads the environment:
+//! Everything here reads the machine and changes nothing on it, but for the time slices of a thread
+//! that asks for short ones. Nothing reads the environment:
 //! a cap on instruction sets or a folder to check comes from the caller.
 
 mod activity;
@@ -13,7 +13,7 @@ mod kernel_text;
 mod load;
 pub mod probe;
 mod processor;
-mod slice;
+mod time_slice;
 
 pub use activity::{Activity, StealWatch, activity};
 pub use clock::unix_seconds;
@@ -21,4 +21,4 @@ pub use doctor::{Check, doctor};
 pub use facts::{facts, second_cache_bytes};
 pub use load::load;
 pub use probe::{Ask, Ceilings, Demand, Effort, probe};
-pub use slice::ask_for_short_slices;
+pub use time_slice::ask_for_short_time_slices;

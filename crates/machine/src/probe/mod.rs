@@ -16,7 +16,7 @@ pub use roofline::{Ceilings, Demand, roofline};
 
 use gauge::Gauge;
 
-use crate::ask_for_short_slices;
+use crate::ask_for_short_time_slices;
 use crate::clock::{seconds_of, unix_seconds};
 use memory::{CHASED, Circle, Ground};
 use proofmark_schema::FORMAT_VERSION;
@@ -82,8 +82,8 @@ enum Reads {
 
 /// Probes what is asked for on the machine of that fingerprint.
 ///
-/// Gauges of several threads start them some hundred times. On a busy machine each start waits for
-/// a processor, so that threads of a probe have short slices.
+/// A gauge of several threads starts them some hundred times. On a busy machine each start waits
+/// for a processor, so that the threads of a probe have short time slices.
 ///
 /// # Panics
 /// If the system refuses memory or threads.
@@ -95,14 +95,14 @@ pub fn probe(ask: &Ask, effort: Effort, machine: &str) -> Probe {
         absent: ask.units.iter().copied().filter(|&unit| Peak::of(unit).is_none()).collect(),
         ..Probe::default()
     };
-    found.seconds = seconds_of(|| with_short_slices(|| gauge_all(ask, effort, &mut found)));
+    found.seconds = seconds_of(|| with_short_time_slices(|| gauge_all(ask, effort, &mut found)));
     found
 }
 
-/// Runs `work` on a thread of its own, which and whose children have short slices.
-fn with_short_slices(work: impl FnOnce() + Send) {
+/// Runs `work` on a thread of its own. This thread and those that it starts have short time slices.
+fn with_short_time_slices(work: impl FnOnce() + Send) {
     let on_thread = || {
-        ask_for_short_slices();
+        ask_for_short_time_slices();
         work();
     };
     let ended = scope(|scope| scope.spawn(on_thread).join());
