@@ -24,16 +24,15 @@ struct State {
     refused: usize,
     /// Characters of the line that is drawn.
     width: usize,
-    /// The item at hand.
+    /// The item at hand, if it is drawn on a terminal.
     item: Option<Item>,
-    /// Whether it is the last one.
-    is_last: bool,
 }
 
 struct Item {
     /// Its number, how many there are, and the time that is left.
     head: String,
     case: String,
+    is_last: bool,
 }
 
 impl Progress {
@@ -68,7 +67,7 @@ impl Progress {
     /// Redraws the line of the item at hand with what is being done to it.
     fn redraw_item(&self, state: &mut State, doing: &str) {
         let line = match &state.item {
-            Some(Item { head, case }) => format!("{head}, {doing} on {case}"),
+            Some(Item { head, case, .. }) => format!("{head}, {doing} on {case}"),
             None => doing.to_owned(),
         };
         self.redraw(state, &line);
@@ -97,19 +96,19 @@ impl Listener for Progress {
             }
             Event::Item { number, of, case, seconds_left } => {
                 let left = Span(*seconds_left);
-                state.is_last = number == of;
                 if self.is_terminal {
                     let head = format!("[{number}/{of}] about {left} left");
                     self.redraw(&mut state, &format!("{head}, {case}"));
-                    state.item = Some(Item { head, case: case.clone() });
+                    let is_last = number == of;
+                    state.item = Some(Item { head, case: case.clone(), is_last });
                 } else {
                     self.write(&mut state, &format!("[{number}/{of}] {case}, about {left} left"));
                 }
             }
-            // The table of all results follows the last one.
-            Event::Ended { .. } if state.is_last || !self.is_terminal => {}
             Event::Ended { records } => {
-                if let Some(line) = reports::line(records) {
+                // The table of all results follows the last item.
+                let has_others = state.item.as_ref().is_some_and(|item| !item.is_last);
+                if let Some(line) = reports::line(records).filter(|_| has_others) {
                     self.write(&mut state, &line);
                 }
             }
