@@ -68,15 +68,23 @@ fn walk(root: &Path, program: &Path, peers: &Path) -> Result<(), Failure> {
     // One of the wrong kernels that `selftest gate` makes; all of them take minutes.
     let small = "repro row_norm:f32[rows=3,cols=5] --with mutant/output_0_zeros";
     run(small, 3)?;
-    // A wrong kernel, beside the right one: it forgets the weight of the last column.
+    // Wrong kernels, beside the right one: one forgets the weight of the last column, and the other
+    // loses a NaN where the weight is zero.
     let kernels = place.join("ops/row_norm/kernels");
     let text = |name: &str| fs::read_to_string(kernels.join(name)).map_err(|e| e.to_string());
-    let wrong = text("plain.c")?.replace("* weight[col]", "* (col + 1 < cols ? weight[col] : 1)");
-    let described = text("plain.toml")?.replace("plain.", "wrong.");
-    for (name, text) in [("wrong.c", wrong), ("wrong.toml", described)] {
-        fs::write(kernels.join(name), text).map_err(|error| error.to_string())?;
+    let right = "from[col] * scale * weight[col]";
+    for (name, wrong) in [
+        ("wrong", "from[col] * scale * (col + 1 < cols ? weight[col] : 1)"),
+        ("skips_zeros", "(weight[col] == 0 ? 0 : from[col] * scale * weight[col])"),
+    ] {
+        let code = text("plain.c")?.replace(right, wrong);
+        let described = text("plain.toml")?.replace("plain.", &format!("{name}."));
+        for (extension, text) in [("c", code), ("toml", described)] {
+            fs::write(kernels.join(format!("{name}.{extension}")), text)
+                .map_err(|error| error.to_string())?;
+        }
+        run(&format!("prove row_norm --with own/{name}"), 3)?;
     }
-    run("prove row_norm --with own/wrong", 3)?;
     submissions(&place, &kernels, &run)?;
     cheats(root, program, peers, &place)?;
     formats(root, &run)?;

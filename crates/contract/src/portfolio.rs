@@ -77,6 +77,9 @@ pub struct Specials {
     pub operands: Vec<usize>,
     /// The values to plant.
     pub values: Vec<f64>,
+    /// NaN and infinity are also planted where all of another operand is zero, so that a kernel
+    /// that skips terms with a zero shows.
+    pub beside_zeros: bool,
     /// The sign of a zero output matters.
     pub signed_zero: bool,
     /// Subnormal results may come out as zero.
@@ -84,6 +87,18 @@ pub struct Specials {
 }
 
 impl Specials {
+    /// These values in these operands. The sign of a zero output does not matter, and subnormal
+    /// results are kept.
+    pub fn new(operands: Vec<usize>, values: Vec<f64>) -> Specials {
+        Specials {
+            operands,
+            values,
+            beside_zeros: false,
+            signed_zero: false,
+            may_flush_subnormals: false,
+        }
+    }
+
     /// NaN, infinities, zeros, the subnormal and normal borders, and `largest` with both signs.
     pub fn standard(operands: &[usize], dtype: DType, largest: f64) -> Specials {
         let border = 2f64.powi(dtype.min_exponent());
@@ -100,21 +115,11 @@ impl Specials {
             largest,
             -largest,
         ];
-        Specials {
-            operands: operands.to_vec(),
-            values,
-            signed_zero: false,
-            may_flush_subnormals: false,
-        }
+        Specials::new(operands.to_vec(), values)
     }
 
     /// Nothing is planted.
     pub fn none() -> Specials {
-        Specials {
-            operands: Vec::new(),
-            values: Vec::new(),
-            signed_zero: false,
-            may_flush_subnormals: true,
-        }
+        Specials { may_flush_subnormals: true, ..Specials::new(Vec::new(), Vec::new()) }
     }
 }

@@ -12,20 +12,20 @@ const SIZES: &[u64] = &[
     129, 160, 192, 256,
 ];
 
-/// Sizes past the blocks in which kernels split their sums, of which some fit most conditions.
+/// Sizes beyond the blocks into which kernels split their sums. Most conditions allow one of them.
 const LONG: &[u64] = &[1037, 1040, 1056, 1152];
 
 /// Sizes of the other axes of a case with a long one.
 const SHORT: &[u64] = &[1, 2, 3, 4, 8];
 
-/// Cases that are made from sizes alone, beside those with a long axis.
+/// Cases that are made from sizes alone, beside those with an axis of size 1 and with a long one.
 const MADE: usize = 10;
 
 /// Sizes that are drawn before the search for cases ends: conditions may refuse most of them.
 const DRAWN: u64 = 20_000;
 
-/// The same for a case with a long axis.
-const DRAWN_LONG: u64 = 400;
+/// The same for a case in which the size of one axis is given.
+const DRAWN_GIVEN: u64 = 400;
 
 /// Elements of all operands of a made case at the most, because the reference runs many times.
 const ELEMENTS: usize = 8_000;
@@ -37,8 +37,8 @@ const LONG_ELEMENTS: usize = 12_000;
 /// whether the value changes anything, such as a mask that hides nothing of a single row.
 const WITH_VALUE: usize = 4;
 
-/// Where in the range of a real attribute the value lies that is tried beside the bounds: a number
-/// that uses all digits of f32.
+/// The share of the range of a real attribute at which a value beside the bounds is tried. The
+/// value uses all digits of f32.
 const BETWEEN: f64 = 0.618_033_988_749_895;
 
 /// The stated cases, the made ones, and a few for each other value of an attribute.
@@ -98,27 +98,25 @@ pub(crate) fn stated(op: &OwnOp, text: &str, dtype: DType) -> Result<Case, Strin
 
 /// Cases of drawn sizes that the op accepts, smallest first.
 fn drawn(op: &OwnOp, dtype: DType) -> Vec<Case> {
-    let long = (0..op.axes().len()).filter_map(|at| {
-        let size = |draw: u64, of: usize| match of == at {
-            true => LONG[draw as usize % LONG.len()],
-            false => one_of(SHORT, draw, of),
-        };
-        (0..DRAWN_LONG).find_map(|draw| sized(op, dtype, LONG_ELEMENTS, |of| size(draw, of)))
-    });
+    // A case for each axis, in which that axis has one of the sizes.
+    let given = |sizes: &'static [u64], others: &'static [u64], most: usize| {
+        (0..op.axes().len()).filter_map(move |at| {
+            let size = |draw: u64, of: usize| match of == at {
+                true => sizes[draw as usize % sizes.len()],
+                false => one_of(others, draw, of),
+            };
+            (0..DRAWN_GIVEN).find_map(|draw| sized(op, dtype, most, |of| size(draw, of)))
+        })
+    };
+    let edges = given(&[1], SIZES, ELEMENTS).chain(given(LONG, SHORT, LONG_ELEMENTS));
+    let others =
+        (0..DRAWN).filter_map(|draw| sized(op, dtype, ELEMENTS, |of| one_of(SIZES, draw, of)));
     let mut cases: Vec<(usize, Case)> = Vec::new();
-    for (elements, case) in long {
+    for (elements, case) in edges.chain(others) {
         if !cases.iter().any(|(_, known)| *known == case) {
             cases.push((elements, case));
         }
-    }
-    let most = cases.len() + MADE;
-    for draw in 0..DRAWN {
-        let made = sized(op, dtype, ELEMENTS, |of| one_of(SIZES, draw, of));
-        let Some((elements, case)) = made else { continue };
-        if !cases.iter().any(|(_, known)| *known == case) {
-            cases.push((elements, case));
-        }
-        if cases.len() == most {
+        if cases.len() == 2 * op.axes().len() + MADE {
             break;
         }
     }
@@ -166,7 +164,7 @@ fn values(kind: AttributeKind, text: Option<&AttributeText>) -> Vec<AttrValue> {
         }
         (AttributeKind::Real { low, high, default }, _) => {
             // The bounds are often whole numbers, with which lost digits do not show.
-            let between = f64::from((low + BETWEEN * (high - low)) as f32).clamp(low, high);
+            let between = f64::from((low + BETWEEN * (high - low)) as f32).max(low).min(high);
             let tried = [low, between, high].into_iter();
             tried.filter(|it| *it != default).map(AttrValue::Real).collect()
         }

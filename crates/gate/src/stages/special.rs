@@ -29,18 +29,28 @@ pub(crate) fn run(exam: &mut Examination<'_>) -> Result<(), Box<Refusal>> {
     let filled = filling.describe(exam.signature);
     let mut inputs = exam.fill(filling, 0).as_ref().clone();
     for (n, plant) in plants(&exam.outline(), &specials).into_iter().enumerate() {
-        let Plant { operand, position, value } = plant;
+        let Plant { operand, position, value, zeros } = plant;
         let described = &exam.signature.operands()[operand];
         let planted = round_to(described.dtype, value);
         let before = std::mem::replace(&mut inputs.tensors[operand][position], planted);
+        let replaced = zeros.map(|other| {
+            let zeros = vec![0.0; inputs.tensors[other].len()];
+            (other, std::mem::replace(&mut inputs.tensors[other], zeros))
+        });
         let index = described.layout().index_of(position);
-        let filled = format!("{filled}, {}{index:?}={value:e}", described.name);
+        let beside = zeros.map_or(String::new(), |other| {
+            format!(", {}=zero", exam.signature.operands()[other].name)
+        });
+        let filled = format!("{filled}{beside}, {}{index:?}={value:e}", described.name);
         let limit = exam.structured_limit();
         let limit =
             if specials.may_flush_subnormals { limit + flush_allowance(exam) } else { limit };
         let (outputs, _) = exam.judge(&inputs, &filled, limit)?;
         if specials.signed_zero && n % 2 == 0 {
             signs_of_zero(exam, &inputs, &outputs, &filled)?;
+        }
+        if let Some((other, values)) = replaced {
+            inputs.tensors[other] = values;
         }
         inputs.tensors[operand][position] = before;
     }
@@ -57,6 +67,8 @@ pub(crate) struct Plant {
     operand: usize,
     position: usize,
     value: f64,
+    /// Another operand, which is zero everywhere.
+    zeros: Option<usize>,
 }
 
 /// Every value at a few positions drawn from the seed, the last among them, and NaN at each lane of
@@ -70,19 +82,31 @@ pub(crate) fn plants(of: &Outline<'_>, specials: &Specials) -> Vec<Plant> {
         if len == 0 {
             continue;
         }
+        let plant = |position, value| Plant { operand, position, value, zeros: None };
         for (n, &value) in specials.values.iter().enumerate() {
             let drawn = mix(of.rules.seed, operand as u64, n as u64) as usize % len;
             let kept = if n % 3 == 0 { len - 1 } else { drawn };
-            plants.push(Plant { operand, position: kept, value });
+            plants.push(plant(kept, value));
             if is_cheap {
                 let other = mix(of.rules.seed, 91 + operand as u64, n as u64) as usize % len;
-                plants.push(Plant { operand, position: other, value });
+                plants.push(plant(other, value));
             }
         }
         if is_cheap && specials.values.iter().any(|value| value.is_nan()) {
             let row = mix(of.rules.seed, 17, operand as u64) as usize % (len / cols);
             let lanes = (0..cols.min(LANES)).map(|lane| row * cols + lane);
-            plants.extend(lanes.map(|position| Plant { operand, position, value: f64::NAN }));
+            plants.extend(lanes.map(|position| plant(position, f64::NAN)));
+        }
+        if specials.beside_zeros {
+            let others = specials.operands.iter().filter(|&&other| other != operand);
+            for (n, &zeros) in others.enumerate() {
+                let drawn = mix(of.rules.seed, 23 + operand as u64, n as u64) as usize % len;
+                // A product of these two with zero is NaN.
+                let values =
+                    specials.values.iter().filter(|it| it.is_nan() || **it == f64::INFINITY);
+                let both = values.map(|&value| Plant { zeros: Some(zeros), ..plant(drawn, value) });
+                plants.extend(both);
+            }
         }
     }
     // The portfolio has shown what special values do; a large case adds only new positions.

@@ -76,12 +76,7 @@ impl Op for MatmulFp8Block {
     fn specials(&self, case: &Case, _signature: &Signature) -> Specials {
         let problem = Problem::of(case);
         let values = vec![f64::NAN, 0.0, -0.0, 448.0, -448.0, 2f64.powi(-9)];
-        Specials {
-            operands: vec![0, problem.right()],
-            values,
-            signed_zero: false,
-            may_flush_subnormals: false,
-        }
+        Specials::new(vec![0, problem.right()], values)
     }
 
     /// The product with activations that were not quantised, beside the one with them.

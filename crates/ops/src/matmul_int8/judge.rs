@@ -72,12 +72,7 @@ impl Op for MatmulInt8 {
 
     /// Fills stop at −127, so −128 is planted. Scales near underflow or overflow are not promised.
     fn specials(&self, case: &Case, _signature: &Signature) -> Specials {
-        let mut specials = Specials {
-            operands: vec![0, 1],
-            values: vec![-128.0, 127.0],
-            signed_zero: false,
-            may_flush_subnormals: false,
-        };
+        let mut specials = Specials::new(vec![0, 1], vec![-128.0, 127.0]);
         if !Problem::of(case).is_raw {
             specials.operands.extend([2, 3]);
             specials.values.extend([f64::NAN, f64::INFINITY, f64::NEG_INFINITY, 0.0, -0.0, 1e15]);

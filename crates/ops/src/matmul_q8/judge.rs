@@ -79,12 +79,7 @@ impl Op for MatmulQ8 {
     fn specials(&self, _case: &Case, _signature: &Signature) -> Specials {
         let large = 2f64.powi(50);
         let values = vec![f64::NAN, f64::INFINITY, f64::NEG_INFINITY, 0.0, -0.0, large, -large];
-        Specials {
-            operands: vec![0, 1, 2],
-            values,
-            signed_zero: false,
-            may_flush_subnormals: false,
-        }
+        Specials::new(vec![0, 1, 2], values)
     }
 
     fn laws(&self) -> &'static [Law] {

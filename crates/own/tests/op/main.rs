@@ -97,6 +97,30 @@ fn a_proof_covers_stated_cases_and_every_value_of_attributes() {
 }
 
 #[test]
+fn a_proof_covers_a_single_element_along_each_axis() {
+    let mut text = GROUPS.to_owned();
+    for (from, to) in [
+        ("rows = 128,", "b = 1, h = 1, rows = 128,"),
+        ("\"rows\", \"cols\"", "\"b\", \"h\", \"rows\", \"cols\""),
+        ("\"cols / g\"", "\"cols\""),
+        ("cols % g == 0", "cols * g > 0"),
+    ] {
+        assert!(text.contains(from), "{from}");
+        text = text.replace(from, to);
+    }
+    let op = read(&text).unwrap();
+    let cases = op.proof_cases(DType::F32);
+    let axes = ["b", "h", "rows", "cols"];
+    for axis in axes {
+        // Not those with a long axis, whose others are short.
+        let is_single = |case: &Case| {
+            case.size(axis) == Some(1) && axes.iter().all(|it| case.size(it) < Some(1024))
+        };
+        assert!(cases.iter().any(is_single), "no case has a single element along {axis}");
+    }
+}
+
+#[test]
 fn a_proof_tries_a_range_at_its_bounds_and_at_a_number_with_a_long_fraction() {
     let range = "flip = false, scale = { low = -1000.0, high = 1000.0, default = 2.0 }";
     let cases = read(&GROUPS.replace("flip = false", range)).unwrap().proof_cases(DType::F32);
