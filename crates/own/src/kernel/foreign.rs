@@ -123,12 +123,8 @@ struct Memory {
 struct Foreign {
     symbol: String,
     code: CodePtr,
-    cif: Cif,
+    passing: Passing,
     returns: Option<Scalar>,
-    /// The arguments, if registers hold them all.
-    registers: Option<Registers>,
-    /// What libffi reads: the address of each argument.
-    arguments: Vec<Arg<'static>>,
     /// The bits of each argument, or of what it refers to.
     bits: &'static [Cell<u64>],
     /// Numbers that are passed by reference. The function may write them, so that they are copied
@@ -141,6 +137,27 @@ struct Foreign {
     by_threads: Vec<(usize, Expression, Scalar)>,
     /// Operands that must lie densely, because the function takes no stride of them.
     dense: Vec<(usize, &'static str)>,
+}
+
+/// How the arguments reach the function.
+enum Passing {
+    /// All of them fit into registers.
+    Registers(Registers),
+    /// Some lie on the stack. libffi reads the address of each.
+    Libffi { cif: Cif, arguments: Vec<Arg<'static>> },
+}
+
+impl Passing {
+    fn libffi(plan: &Plan<'_>, passed: &[(&'static Cell<u64>, Scalar)]) -> Result<Passing, String> {
+        let types: Vec<Type> = plan.arguments.iter().map(|it| type_of(it.passes)).collect();
+        let result = plan.function.prototype.returns.map_or_else(Type::void, scalar_type);
+        let cif = Cif::try_new(types, result).map_err(|error| {
+            let symbol = &plan.function.symbol;
+            format!("`{symbol}` cannot be called by its signature: {error:?}")
+        })?;
+        let arguments = passed.iter().map(|(cell, _)| Arg::new(*cell)).collect();
+        Ok(Passing::Libffi { cif, arguments })
+    }
 }
 
 /// What an argument is in each call.
@@ -160,21 +177,30 @@ impl Foreign {
             format!("{error}: is the function exported, and in C++ declared `extern \"C\"`?")
         })?;
         let returns = plan.function.prototype.returns;
-        let types: Vec<Type> = plan.arguments.iter().map(|it| type_of(it.passes)).collect();
-        let result = returns.map_or_else(Type::void, scalar_type);
-        let cif = Cif::try_new(types, result)
-            .map_err(|error| format!("`{symbol}` cannot be called by its signature: {error:?}"))?;
         // Leaked: a kernel stays as long as its process, and libffi reads the cells by address.
         let count = plan.arguments.len();
         let cells = || -> &'static [Cell<u64>] { Vec::leak(vec![Cell::new(0); count]) };
         let (bits, referred, addresses) = (cells(), cells(), cells());
+        let passed = plan.arguments.iter().enumerate().map(|(place, argument)| {
+            if let Passes::Reference(_) = argument.passes {
+                addresses[place].set((&raw const referred[place]).expose_provenance() as u64);
+            }
+            match argument.passes {
+                Passes::Value(scalar) => (&bits[place], scalar),
+                Passes::Address => (&bits[place], Scalar::U64),
+                Passes::Reference(_) => (&addresses[place], Scalar::U64),
+            }
+        });
+        let passed: Vec<(&'static Cell<u64>, Scalar)> = passed.collect();
+        let passing = match Registers::of(&passed) {
+            Some(registers) => Passing::Registers(registers),
+            None => Passing::libffi(plan, &passed)?,
+        };
         let mut foreign = Foreign {
             symbol,
             code: CodePtr::from_ptr(code),
-            cif,
+            passing,
             returns,
-            registers: None,
-            arguments: Vec::new(),
             bits,
             referred,
             references: Vec::new(),
@@ -182,23 +208,16 @@ impl Foreign {
             by_threads: Vec::new(),
             dense: Vec::new(),
         };
-        let mut passed = Vec::new();
         for (place, argument) in plan.arguments.iter().enumerate() {
             let scalar = match argument.passes {
                 Passes::Value(scalar) | Passes::Reference(scalar) => scalar,
                 Passes::Address => Scalar::U64,
             };
             if let Passes::Reference(_) = argument.passes {
-                addresses[place].set((&raw const referred[place]).expose_provenance() as u64);
                 foreign.references.push(place);
-                passed.push((&addresses[place], Scalar::U64));
-            } else {
-                passed.push((&bits[place], scalar));
             }
             foreign.add(place, &argument.source, scalar);
         }
-        foreign.arguments = passed.iter().map(|(cell, _)| Arg::new(*cell)).collect();
-        foreign.registers = Registers::of(&passed);
         let strided = |operand: &usize| {
             let is_it =
                 |it: &(usize, Moving)| matches!(it.1, Moving::Stride(of, _) if of == *operand);
@@ -290,23 +309,26 @@ impl Foreign {
         for &place in &self.references {
             self.referred[place].set(self.bits[place].get());
         }
-        if let Some(registers) = &self.registers {
-            // SAFETY: as below; the registers hold the same arguments.
-            let returned = unsafe { registers.pass_to(code.0) };
-            return match self.returns {
-                None => 0,
-                // The rest of the register is not part of the result.
-                Some(Scalar::I32 | Scalar::U32) => u64::from(returned as u32),
-                Some(Scalar::Bool) => u64::from(returned as u8),
-                Some(_) => returned,
-            };
+        // SAFETY: the arguments point to cells of 8 bytes, as many as the function has by its
+        // signature; the result has at most 8 bytes. That the function has this signature is what
+        // the user's file says: this process is a worker, and what breaks here ends with it.
+        let returned = unsafe {
+            match &self.passing {
+                Passing::Registers(registers) => registers.pass_to(code.0),
+                Passing::Libffi { cif, arguments } => {
+                    let mut returned = 0u64;
+                    cif.call_return_into(code, arguments, Ret::new(&mut returned));
+                    returned
+                }
+            }
+        };
+        match self.returns {
+            None => 0,
+            // The rest of the register is not part of the result.
+            Some(Scalar::I32 | Scalar::U32) => u64::from(returned as u32),
+            Some(Scalar::Bool) => u64::from(returned as u8),
+            Some(_) => returned,
         }
-        let mut returned = 0u64;
-        // SAFETY: the arguments point to cells of 8 bytes, as many as the types that `cif` was made
-        // of; the result has at most 8 bytes. That the function has this signature is what the
-        // user's file says: this process is a worker, and what breaks here ends with it.
-        unsafe { self.cif.call_return_into(code, &self.arguments, Ret::new(&mut returned)) };
-        returned
     }
 
     /// A returned code as the function means it.

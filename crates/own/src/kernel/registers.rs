@@ -40,7 +40,7 @@ impl Registers {
         fits.then_some(Registers { whole, real })
     }
 
-    /// Calls a function with the arguments as they are; what it returns, if that is a whole number.
+    /// Calls a function with the arguments as they are; gives the register in which it returns.
     ///
     /// # Safety
     /// `code` is a function with these arguments.

@@ -39,6 +39,9 @@ void copy_bf16(const uint16_t *x, uint16_t *y, size_t n) { memcpy(y, x, n * 2); 
 
 int fails(const float *x, float *y) { return x[0] == 0 ? 0 : -7; }
 
+// A function whose result is an `int` may leave anything in the upper half of the register.
+int64_t fills_the_register(const float *x, float *y) { return (int64_t)1 << 32; }
+
 void in_workspace(const float *x, float *y, uint8_t *workspace, int threads, size_t last) {
     workspace[last] = threads;
     y[0] = workspace[last];

@@ -203,6 +203,19 @@ fn a_code_that_is_not_zero_is_an_error_with_the_code() {
 }
 
 #[test]
+fn a_code_is_as_wide_as_its_type() {
+    let (folder, _) = example("softmax.toml");
+    let (case, signature) = case(CASE);
+    for (returns, is_wide) in [("int", false), ("int64_t", true)] {
+        let call = format!("call = \"{returns} fills_the_register(const float *x, float *y)\"");
+        let kernel = of_values(folder.path(), &call);
+        let peered = loaded(&kernel, (&case, &signature));
+        let mut operands = Operands::new((&case, &signature), 0);
+        assert_eq!(peered.kernel.run(&mut operands.call(1)).is_err(), is_wide, "{returns}");
+    }
+}
+
+#[test]
 fn scratch_memory_and_arguments_follow_the_number_of_threads() {
     let (folder, _) = example("softmax.toml");
     let kernel = of_values(
