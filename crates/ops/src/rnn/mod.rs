@@ -19,6 +19,8 @@
 //! Edges: a NaN stays in its sequence, reaches its own units at its step and all units at the next;
 //! infinite sums saturate; without steps the last state is the first; without inputs the biases
 //! count; the sign of a zero is free. Errors of a step are handed on to the next, and judged so.
+//! A contender whose sigmoid is `1/2` plus a small number may say so in its contract; it is then
+//! held to the error that this formula has.
 
 mod definition;
 #[cfg(feature = "judge")]

@@ -12,8 +12,14 @@ const UNDERFLOW: f64 = 1.0 / (1u128 << 125) as f64;
 /// alternating from step to step, and drawn at random.
 const DISTURBANCES: usize = 16;
 
+/// The same for what is forgiven.
+const FORGIVEN: usize = 4;
+
 /// How many of them are not drawn at random.
 const ALIKE: usize = 2;
+
+/// All patterns: those of every kernel, then those of what is forgiven.
+type Patterns = [f32; DISTURBANCES + FORGIVEN];
 
 /// A value, the scale of the error made in this step, and what became of earlier steps' errors.
 ///
@@ -21,11 +27,15 @@ const ALIKE: usize = 2;
 /// is √h/2 where weights are as large as they are initialised, and after ten steps any output would
 /// pass. The signs of the errors decide, so errors with given signs are propagated through the
 /// exact derivatives of the steps (Monte Carlo arithmetic: Parker, 1997, to first order).
+///
+/// A sigmoid as the textbook computes it, `1/2 + tanh(x/2)/2`, loses what is small beside 1. That
+/// error is followed apart, because only some contenders are forgiven it.
 #[derive(Clone, Copy, Default)]
 struct Known {
     value: f64,
     fresh: f64,
-    handed_on: [f32; DISTURBANCES],
+    forgiven: f64,
+    handed_on: Patterns,
 }
 
 impl Known {
@@ -37,22 +47,24 @@ impl Known {
     fn plus(self, other: Known) -> Known {
         let value = self.value + other.value;
         let fresh = self.fresh + other.fresh + value.abs();
+        let forgiven = self.forgiven + other.forgiven;
         let handed_on = std::array::from_fn(|k| self.handed_on[k] + other.handed_on[k]);
-        Known { value, fresh, handed_on }
+        Known { value, fresh, forgiven, handed_on }
     }
 
     fn times(self, other: Known) -> Known {
         let value = self.value * other.value;
         let fresh = self.value.abs() * other.fresh + other.value.abs() * self.fresh + value.abs();
+        let forgiven = self.value.abs() * other.forgiven + other.value.abs() * self.forgiven;
         let [one, two] = [self.value as f32, other.value as f32];
         let handed_on = std::array::from_fn(|k| one * other.handed_on[k] + two * self.handed_on[k]);
-        Known { value, fresh, handed_on }
+        Known { value, fresh, forgiven, handed_on }
     }
 
     /// One minus the value.
     fn complement(self) -> Known {
         let handed_on = self.handed_on.map(|error| -error);
-        Known { value: 1.0 - self.value, fresh: self.fresh + 1.0, handed_on }
+        Known { value: 1.0 - self.value, fresh: self.fresh + 1.0, handed_on, ..self }
     }
 
     /// A function of it with this slope there, within 2 units in the last place.
@@ -62,12 +74,13 @@ impl Known {
         let comes = |error: f64| if slope == 0.0 { 0.0 } else { slope * error };
         let fresh = comes(self.fresh) + 4.0 * value.abs() + UNDERFLOW;
         let handed_on = self.handed_on.map(|error| comes(f64::from(error)) as f32);
-        Known { value, fresh, handed_on }
+        Known { value, fresh, forgiven: comes(self.forgiven), handed_on }
     }
 
     fn sigmoid(self) -> Known {
         let value = 1.0 / (1.0 + (-self.value).exp());
-        self.through(value, value * (1.0 - value))
+        let known = self.through(value, value * (1.0 - value));
+        Known { forgiven: known.forgiven + 1.0, ..known }
     }
 
     fn tanh(self) -> Known {
@@ -77,25 +90,43 @@ impl Known {
 
     /// The scale of its error: that of its own step, and three deviations of the random patterns.
     fn scale(self) -> f64 {
-        let (alike, drawn) = self.handed_on.split_at(ALIKE);
-        let squares = drawn.iter().map(|&error| f64::from(error).powi(2)).sum::<f64>();
-        let alike = alike.iter().fold(0.0, |most: f32, error| most.max(error.abs()));
-        self.fresh + f64::from(alike) + 3.0 * (squares / drawn.len() as f64).sqrt()
+        let (alike, drawn) = self.handed_on[..DISTURBANCES].split_at(ALIKE);
+        self.fresh + greatest(alike) + 3.0 * deviation(drawn)
+    }
+
+    /// What is added to the scale of a contender that loses what is small beside 1 in a sigmoid.
+    /// There are few patterns, so that those that are alike count as drawn too.
+    fn forgiven(self) -> f64 {
+        let patterns = &self.handed_on[DISTURBANCES..];
+        self.forgiven + greatest(&patterns[..ALIKE]) + 3.0 * deviation(patterns)
     }
 
     /// The value as the next step takes it: its own errors join those handed on, with drawn signs.
     fn kept(self, step: usize, unit: usize) -> Known {
-        let (lot, fresh) = (mix(0, step as u64, unit as u64), self.fresh as f32);
+        let lot = mix(0, step as u64, unit as u64);
         let handed_on = std::array::from_fn(|k| {
-            let minus = match k {
+            let (at, fresh) = match k.checked_sub(DISTURBANCES) {
+                None => (k, self.fresh as f32),
+                Some(at) => (at, self.forgiven as f32),
+            };
+            let minus = match at {
                 0 => false,
                 1 => step % 2 == 1,
                 _ => lot >> k & 1 == 1,
             };
             self.handed_on[k] + if minus { -fresh } else { fresh }
         });
-        Known { value: self.value, fresh: 0.0, handed_on }
+        Known { value: self.value, fresh: 0.0, forgiven: 0.0, handed_on }
     }
+}
+
+fn greatest(errors: &[f32]) -> f64 {
+    f64::from(errors.iter().fold(0.0, |most: f32, error| most.max(error.abs())))
+}
+
+fn deviation(errors: &[f32]) -> f64 {
+    let squares = errors.iter().map(|&error| f64::from(error).powi(2)).sum::<f64>();
+    (squares / errors.len() as f64).sqrt()
 }
 
 /// The wanted elements of output 0 (each step's), 1 (the last step's) or 2 (the last state).
@@ -126,9 +157,10 @@ pub(super) fn truth(of: Problem, inputs: &Values, output: usize, want: &Want) ->
         }
     }
     let mut truth = Truth::with_capacity(rows.len() * columns.len());
+    let finite = |scale: f64| if scale.is_finite() { scale } else { 0.0 };
     for known in found.into_iter().flatten() {
-        let scale = known.scale();
-        truth.push(known.value, if scale.is_finite() { scale } else { 0.0 });
+        truth.push(known.value, finite(known.scale()));
+        truth.forgiven.push(finite(known.forgiven()));
     }
     truth
 }
@@ -205,8 +237,8 @@ fn product(weights: &[f64], x: &[f64], bias: f64) -> Known {
 }
 
 /// Σ w·error of each disturbance.
-fn disturbed(weights: &[f64], x: &[Known]) -> [f32; DISTURBANCES] {
-    let mut sums = [0.0; DISTURBANCES];
+fn disturbed(weights: &[f64], x: &[Known]) -> Patterns {
+    let mut sums = Patterns::default();
     for (&weight, x) in weights.iter().zip(x) {
         let weight = weight as f32;
         sums = std::array::from_fn(|k| sums[k] + weight * x.handed_on[k]);

@@ -3,7 +3,7 @@
 use super::{GRU, LSTM, State, StateMut, Weights, gru, lstm};
 use crate::Context;
 use crate::blocks::row::trial;
-use proofmark_contract::{Entry, Want};
+use proofmark_contract::{Entry, Values, Want};
 
 const WEIGHTS: Weights<'_> = Weights {
     w_ih: &[1.0, -1.0, 0.5, 2.0],
@@ -67,4 +67,18 @@ fn the_error_allowed_after_many_steps_is_more_than_of_one_and_far_from_hiding_th
         // 2⁻²⁴ is a unit of f32's roundoff; a gate's limit is a few hundred of them at most.
         assert!(many * 1000.0 / 2f64.powi(24) < value, "{} {many} {value}", entry.op.name());
     }
+}
+
+#[test]
+fn what_a_sigmoid_loses_beside_1_is_forgiven_apart_from_the_scale() {
+    // All gates are about e^-64, and the state is 2: it is lost where a sigmoid is `1/2 + …`.
+    let case = "lstm:f32[t=1,b=1,i=1,h=1]".parse().unwrap();
+    let gates = vec![1.0; 4];
+    let [x, h0, c0] = [vec![-64.0], vec![0.0], vec![2.0]];
+    let nothing = vec![0.0; 4];
+    let tensors = vec![x, h0, c0, gates, nothing.clone(), nothing.clone(), nothing];
+    let truth = LSTM.op.oracle(&case, &Values { tensors }, 2, &Want::all());
+    assert!(truth.value[0].abs() < 1e-20 && truth.scale[0] < 1e-20, "{truth:?}");
+    // Twice an error of 1 in the second gate, and tanh of -64 times one in the first.
+    assert!((truth.forgiven[0] - 3.0).abs() < 1e-9, "{truth:?}");
 }

@@ -43,6 +43,8 @@ pub(super) const OPS: &[(&str, Nodes)] = &[
     ("conv1d", conv),
     ("conv2d", conv),
     ("dequantize_int8", dequantize_int8),
+    ("lstm", lstm),
+    ("gru", gru),
     ("matmul", matmul),
     ("matmul_int8", matmul_int8),
 ];
@@ -265,6 +267,66 @@ fn dequantize_int8(case: &ExplicitCase) -> Result<Graph, String> {
     Ok(Graph { opset: (21, 10), ..graph })
 }
 
+/// The gates of ours (i, f, g, o) in its order, in each call: weights are inputs.
+fn lstm(case: &ExplicitCase) -> Result<Graph, String> {
+    let order = ["i", "o", "f", "g"];
+    let nodes = format!(
+        "{}y0,y1,y2 = LSTM<hidden_size={}>(x0, w, u, bias, , x1, x2)",
+        gates(["x3", "x4", "x5", "x6"], &["i", "f", "g", "o"], &order),
+        size(case, "h")
+    );
+    Ok(recurrent(case, &nodes, ["x3", "x4", "x5", "x6"], 4)?
+        .shaped("x2", [1, size(case, "b"), size(case, "h")])
+        .shaped("y2", [1, size(case, "b"), size(case, "h")]))
+}
+
+/// The gates of ours (r, z, n) in its order, in each call: weights are inputs.
+fn gru(case: &ExplicitCase) -> Result<Graph, String> {
+    let order = ["z", "r", "n"];
+    let nodes = format!(
+        "{}y0,y1 = GRU<hidden_size={},linear_before_reset=1>(x0, w, u, bias, , x1)",
+        gates(["x2", "x3", "x4", "x5"], &["r", "z", "n"], &order),
+        size(case, "h")
+    );
+    recurrent(case, &nodes, ["x2", "x3", "x4", "x5"], 3)
+}
+
+/// Nodes that put the gates of both weights and both biases into another order: `w`, `u`, `bias`.
+fn gates(operands: [&str; 4], given: &[&str], wanted: &[&str]) -> String {
+    let named = |operand: &str, gates: &[&str]| {
+        gates.iter().map(|gate| format!("{operand}{gate}")).collect::<Vec<_>>().join(",")
+    };
+    let split = |operand: &str| {
+        let parts = named(operand, given);
+        format!("{parts} = Split<axis=1>({operand})\n")
+    };
+    let [w, u, b, d] = operands;
+    let parts: String = operands.map(split).concat();
+    let joined = |parts: &str| format!("Concat<axis=1>({parts})\n");
+    let (weights, states) = (joined(&named(w, wanted)), joined(&named(u, wanted)));
+    let biases = joined(&format!("{},{}", named(b, wanted), named(d, wanted)));
+    format!("{parts}w = {weights}u = {states}bias = {biases}")
+}
+
+/// A recurrent layer in one direction, which is an axis of its own in all but the inputs.
+fn recurrent(
+    case: &ExplicitCase,
+    nodes: &str,
+    [w, u, b, d]: [&'static str; 4],
+    gates: usize,
+) -> Result<Graph, String> {
+    let [t, batch, inputs, units] = ["t", "b", "i", "h"].map(|axis| size(case, axis));
+    unless(t * batch * inputs * units == 0, "it has no layer without steps, inputs or units")?;
+    Ok(f32_only(case, nodes)?
+        .shaped("x1", [1, batch, units])
+        .shaped(w, [1, gates * units, inputs])
+        .shaped(u, [1, gates * units, units])
+        .shaped(b, [1, gates * units])
+        .shaped(d, [1, gates * units])
+        .shaped("y0", [t, 1, batch, units])
+        .shaped("y1", [1, batch, units]))
+}
+
 fn matmul(case: &ExplicitCase) -> Result<Graph, String> {
     let product = match case.word("layout")? {
         "nt" => "own.FusedMatMul<transB=1>",
@@ -331,6 +393,17 @@ mod tests {
         assert_eq!(line, told);
         let plane = nodes("conv2d:f32[b=1,c=4,o=4,h=9,w=9;stride=2,bias=true]").unwrap();
         assert!(plane.contains("strides=2:2:,pads=1:1:1:1:") && plane.ends_with("x2)"), "{plane}");
+    }
+
+    #[test]
+    fn gates_are_brought_into_its_order() {
+        let gru = nodes("gru:f32[t=2,b=3,i=4,h=5]").unwrap();
+        assert!(gru.starts_with("x2r,x2z,x2n = Split<axis=1>(x2)\n"), "{gru}");
+        let bias = "bias = Concat<axis=1>(x4z,x4r,x4n,x5z,x5r,x5n)\n";
+        assert!(gru.contains("w = Concat<axis=1>(x2z,x2r,x2n)\n") && gru.contains(bias), "{gru}");
+        let lstm = nodes("lstm:f32[t=2,b=3,i=4,h=5]").unwrap();
+        assert!(lstm.contains("u = Concat<axis=1>(x4i,x4o,x4f,x4g)\n"), "{lstm}");
+        assert!(nodes("lstm:f32[t=0,b=3,i=4,h=5]").is_err());
     }
 
     #[test]
