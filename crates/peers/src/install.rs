@@ -55,6 +55,17 @@ pub enum InstallError {
         /// What it said of itself.
         said: String,
     },
+    /// Another version was installed than was asked for.
+    #[error("version {installed} is there, not {asked}: leave out --as-it-is to install {asked}")]
+    OtherVersion {
+        /// What was asked for.
+        asked: String,
+        /// What is there.
+        installed: String,
+    },
+    /// The registry's client cannot list versions.
+    #[error("its versions cannot be listed: name them, oldest first, with --versions")]
+    NoList,
     /// Only the system's packages have it.
     #[error("it comes with the system's packages only: install `{0}`, then it is found by itself")]
     System(&'static str),
@@ -88,6 +99,27 @@ impl Tools {
     }
 }
 
+/// What an installer is asked for: packages in the version of a peer, or with a lock.
+#[derive(Clone, Copy)]
+struct Wanted<'a> {
+    /// The first is the peer itself.
+    packages: &'a [&'a str],
+    lock: &'a str,
+    /// The version of the first package. A lock has other versions, so that none is used.
+    version: Option<&'a str>,
+}
+
+impl Wanted<'_> {
+    /// The packages as an installer takes them, with this between name and version.
+    fn requirements(&self, is: &str) -> Vec<String> {
+        let mut all: Vec<String> = self.packages.iter().map(|&package| package.into()).collect();
+        if let (Some(version), Some(first)) = (self.version, all.first_mut()) {
+            *first = format!("{first}{is}{version}");
+        }
+        all
+    }
+}
+
 /// What the hashes of locks are for.
 const LOCKED_FOR: &str = "Python 3.11 to 3.13 on Linux x86-64";
 
@@ -110,24 +142,39 @@ pub fn add(
 ) -> Result<Shelved, InstallError> {
     let name = peer.shelved_as();
     let place = || fresh_place(shelf, name);
+    let version = peer.version();
+    let tools = &Tools { unlocked: tools.unlocked || version.is_some(), ..tools.clone() };
     let shelved = match peer.source() {
         Source::Wheels { packages, lock, library } => {
-            wheels(&place()?, tools, (packages, lock), library, hear)
+            wheels(&place()?, tools, Wanted { packages, lock, version }, library, hear)
         }
         Source::Npm { package, lock, library } => {
-            npm(&place()?, tools, (package, lock), library, hear)
+            npm(&place()?, tools, Wanted { packages: &[package], lock, version }, library, hear)
         }
-        Source::Python { packages, lock } => environment(&place()?, tools, (packages, lock), hear),
-        Source::Crate { files, feature } => build(&place()?, files, feature, hear),
+        Source::Python { packages, lock } => {
+            environment(&place()?, tools, Wanted { packages, lock, version }, hear)
+        }
+        Source::Crate { files, feature } => build(&place()?, files, version, feature, hear),
         Source::System { debian } => return Err(InstallError::System(debian)),
         Source::Registered => return Err(InstallError::Registered),
     };
-    let shelved = shelved.inspect_err(|_| {
+    let shelved = shelved.and_then(|shelved| is_asked_for(version, shelved)).inspect_err(|_| {
         // A half-made folder is of no use, and the error already gives the reason.
         let _ = shelf.clear(name);
     })?;
     shelf.write(name, &shelved).map_err(|error| failed("writing its note", error))?;
     Ok(shelved)
+}
+
+/// Checks the version of what was installed. A build may have a local name behind it (`2.3.0+cpu`).
+fn is_asked_for(version: Option<&str>, shelved: Shelved) -> Result<Shelved, InstallError> {
+    let public = shelved.version.split('+').next().unwrap_or_default();
+    match version {
+        Some(asked) if asked != shelved.version && asked != public => {
+            Err(InstallError::OtherVersion { asked: asked.to_owned(), installed: shelved.version })
+        }
+        _ => Ok(shelved),
+    }
 }
 
 /// Makes an empty folder for a peer. Its path is absolute, for programs that run elsewhere.
@@ -182,20 +229,26 @@ fn pip(
     python: &Path,
     place: &Path,
     more: &[&OsStr],
-    (packages, lock): (&[&str], &str),
+    wanted: Wanted<'_>,
     tools: &Tools,
     hear: Hear<'_>,
 ) -> Result<(), InstallError> {
-    let requirements = place.join("requirements.txt");
+    let (file, requirements) = (place.join("requirements.txt"), wanted.requirements("=="));
     let mut args = PIP.map(OsStr::new).to_vec();
     args.extend(more);
     match tools.lock() {
         Lock::Locked => {
-            fs::write(&requirements, lock).map_err(|error| failed("writing the lock", error))?;
+            fs::write(&file, wanted.lock).map_err(|error| failed("writing the lock", error))?;
             args.extend(["--require-hashes", "--only-binary", ":all:", "-r"].map(OsStr::new));
-            args.push(requirements.as_os_str());
+            args.push(file.as_os_str());
         }
-        Lock::Unlocked => args.extend(packages.iter().map(OsStr::new)),
+        Lock::Unlocked => {
+            if wanted.version.is_some() {
+                // A version without a binary would be compiled from source, for an hour or in vain.
+                args.extend(["--only-binary", ":all:"].map(OsStr::new));
+            }
+            args.extend(requirements.iter().map(OsStr::new));
+        }
     }
     let ran = run(python, &args, place, "name a Python with --python", hear);
     ran.map_err(|error| by_lock(tools, error))
@@ -214,7 +267,7 @@ fn by_lock(tools: &Tools, error: InstallError) -> InstallError {
 fn wheels(
     place: &Path,
     tools: &Tools,
-    (packages, lock): (&[&str], &str),
+    wanted: Wanted<'_>,
     library: &str,
     hear: Hear<'_>,
 ) -> Result<Shelved, InstallError> {
@@ -222,38 +275,40 @@ fn wheels(
     // A prefix and not a target: only a prefix gets files outside of packages, such as MKL's.
     let mut args = ["--no-deps", "--ignore-installed", "--prefix"].map(OsStr::new).to_vec();
     args.push(into.as_os_str());
-    pip(&tools.python, place, &args, (packages, lock), tools, hear)?;
-    let (version, library) = (wheel_version(&into, packages[0]), library_in(&into, library)?);
+    pip(&tools.python, place, &args, wanted, tools, hear)?;
+    let version = wheel_version(&into, wanted.packages[0]);
+    let library = library_in(&into, library)?;
     Ok(Shelved { version, library, lock: Some(tools.lock()), python: None, has_jit: false })
 }
 
 fn npm(
     place: &Path,
     tools: &Tools,
-    (package, lock): (&str, &str),
+    wanted: Wanted<'_>,
     library: &str,
     hear: Hear<'_>,
 ) -> Result<Shelved, InstallError> {
     let mut args =
         ["--no-audit", "--no-fund", "--ignore-scripts", "--prefix"].map(OsStr::new).to_vec();
     args.push(place.as_os_str());
+    let requirements = wanted.requirements("@");
     match tools.lock() {
         Lock::Locked => {
             let write = |name: &str, text: &str| {
                 fs::write(place.join(name), text).map_err(|error| failed("writing the lock", error))
             };
-            write("package.json", &manifest_of(lock))?;
-            write("package-lock.json", lock)?;
+            write("package.json", &manifest_of(wanted.lock))?;
+            write("package-lock.json", wanted.lock)?;
             args.insert(0, OsStr::new("ci"));
         }
         Lock::Unlocked => {
             args.insert(0, OsStr::new("install"));
-            args.push(OsStr::new(package));
+            args.extend(requirements.iter().map(OsStr::new));
         }
     }
     let ran = run(Path::new("npm"), &args, place, "register a library with --from", hear);
     ran.map_err(|error| by_lock(tools, error))?;
-    let folder = place.join("node_modules").join(package);
+    let folder = place.join("node_modules").join(wanted.packages[0]);
     let about = fs::read(folder.join("package.json")).unwrap_or_default();
     let about: serde_json::Value = serde_json::from_slice(&about).unwrap_or_default();
     let version = about["version"].as_str().unwrap_or("unknown").to_owned();
@@ -270,7 +325,7 @@ fn manifest_of(lock: &str) -> String {
 fn environment(
     place: &Path,
     tools: &Tools,
-    (packages, lock): (&[&str], &str),
+    wanted: Wanted<'_>,
     hear: Hear<'_>,
 ) -> Result<Shelved, InstallError> {
     let instead = "name a Python with --python";
@@ -280,9 +335,9 @@ fn environment(
         let args = ["-m", "venv"].map(OsStr::new);
         run(&python, &[args[0], args[1], venv.as_os_str()], place, instead, hear)?;
         python = venv.join("bin/python");
-        pip(&python, place, &[], (packages, lock), tools, hear)?;
+        pip(&python, place, &[], wanted, tools, hear)?;
     }
-    let found = home::introduce(&python, place, Some(packages[0]))?;
+    let found = home::introduce(&python, place, Some(wanted.packages[0]))?;
     let Found { version, library, python, .. } = found;
     let version = version.unwrap_or("unknown".to_owned());
     Ok(Shelved { version, library, lock: Some(tools.lock()), python, has_jit: false })
@@ -291,30 +346,47 @@ fn environment(
 fn build(
     place: &Path,
     files: &[(&str, &str)],
+    version: Option<&str>,
     feature: &str,
     hear: Hear<'_>,
 ) -> Result<Shelved, InstallError> {
     let source = place.join("source");
+    let file = |name: &str| files.iter().find(|(path, _)| *path == name).map_or("", |it| it.1);
+    let (manifest, lock) = (file("Cargo.toml"), file("Cargo.lock"));
     for (path, text) in files {
+        let text = match (*path, version) {
+            ("Cargo.lock", Some(_)) => continue,
+            ("Cargo.toml", Some(version)) => in_version(manifest, lock, version),
+            _ => (*text).to_owned(),
+        };
         let path = source.join(path);
         let folder = path.parent().unwrap_or(&source);
         fs::create_dir_all(folder).map_err(|error| failed("making a folder", error))?;
         fs::write(&path, text).map_err(|error| failed("writing sources", error))?;
     }
-    let args = ["build", "--release", "--locked", "--target-dir", "target", "--features", feature];
-    let args = args.map(OsStr::new);
+    let mut args = vec!["build", "--release", "--target-dir", "target", "--features", feature];
+    if version.is_none() {
+        args.push("--locked");
+    }
+    let args: Vec<&OsStr> = args.into_iter().map(OsStr::new).collect();
     run(Path::new("cargo"), &args, &source, "install Rust", hear)?;
     let target = source.join("target");
     let built = library_in(&target.join("release"), "lib")?;
     let library = place.join("libpeer.so");
     fs::copy(&built, &library).map_err(|error| failed("keeping the plug-in", error))?;
     fs::remove_dir_all(&target).map_err(|error| failed("clearing up", error))?;
-    let lock = files.iter().find(|(path, _)| *path == "Cargo.lock").map_or("", |(_, text)| text);
-    let manifest =
-        files.iter().find(|(path, _)| *path == "Cargo.toml").map_or("", |(_, text)| text);
-    let version = locked_version(manifest, lock);
+    let text = fs::read_to_string(source.join("Cargo.lock"));
+    let text = text.map_err(|error| failed("reading the lock", error))?;
+    let found = locked_version(manifest, &text);
     // Cargo checks the hashes in its lock file, and no flag of ours leaves it out.
-    Ok(Shelved { version, library, lock: Some(Lock::Locked), python: None, has_jit: false })
+    let lock = if version.is_some() { Lock::Unlocked } else { Lock::Locked };
+    Ok(Shelved { version: found, library, lock: Some(lock), python: None, has_jit: false })
+}
+
+/// A manifest with another version of its first dependency, and of those that have the same one.
+fn in_version(manifest: &str, lock: &str, version: &str) -> String {
+    let stated = format!("\"={}\"", locked_version(manifest, lock));
+    manifest.replace(&stated, &format!("\"={version}\""))
 }
 
 /// The version that a lock file gives the first dependency of a manifest.
@@ -421,6 +493,11 @@ mod tests {
         let lock = "[[package]]\nname = \"a\"\nversion = \"9\"\n\n[[package]]\nname = \"gemm\"\n\
                     version = \"0.19.2\"\n";
         assert_eq!(locked_version(manifest, lock), "0.19.2");
+        let exact = "[dependencies]\ngemm = \"=0.19.2\"\nhalf = \"2\"\n";
+        assert_eq!(
+            in_version(exact, lock, "0.18.0"),
+            "[dependencies]\ngemm = \"=0.18.0\"\nhalf = \"2\"\n"
+        );
         let folder = tempfile::tempdir().unwrap();
         fs::create_dir(folder.path().join("scipy_openblas64-0.3.34.237.2.dist-info")).unwrap();
         assert_eq!(wheel_version(folder.path(), "scipy-openblas64"), "0.3.34.237.2");
@@ -462,6 +539,33 @@ mod tests {
                 assert!(!hashes.is_empty() && hashes.iter().all(is_hash), "{line}");
             }
         }
+    }
+
+    #[test]
+    fn every_crate_can_be_built_in_another_version() {
+        for peer in crate::PEERS {
+            let Source::Crate { files, .. } = peer.source() else { continue };
+            let file = |name: &str| files.iter().find(|(path, _)| *path == name).unwrap().1;
+            let other = in_version(file("Cargo.toml"), file("Cargo.lock"), "0.0.1");
+            assert!(other.contains("\"=0.0.1\""), "{}", peer.name());
+        }
+    }
+
+    #[test]
+    fn a_version_is_that_of_the_first_package() {
+        let wanted = Wanted { packages: &["jax", "jaxlib"], lock: "", version: Some("0.4.1") };
+        assert_eq!(wanted.requirements("=="), ["jax==0.4.1", "jaxlib"]);
+        assert_eq!(Wanted { version: None, ..wanted }.requirements("=="), ["jax", "jaxlib"]);
+        let shelved = |version: &str| Shelved {
+            version: version.to_owned(),
+            library: PathBuf::new(),
+            lock: None,
+            python: None,
+            has_jit: false,
+        };
+        assert!(is_asked_for(Some("2.3.0"), shelved("2.3.0+cpu")).is_ok());
+        let other = is_asked_for(Some("2.3.0"), shelved("2.3.1")).unwrap_err().to_string();
+        assert!(other.contains("2.3.1 is there, not 2.3.0"), "{other}");
     }
 
     #[test]

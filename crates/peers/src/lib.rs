@@ -24,8 +24,10 @@ mod shelf;
 #[cfg(test)]
 mod trial;
 mod vectors;
+mod version;
 
 use proofmark_schema::{ContenderId, Family};
+use version::Versioned;
 
 pub use find::{Found, Status, find, status};
 pub use install::{Hear, InstallError, Tools, add, register, remove, restore};
@@ -36,6 +38,7 @@ pub use plugin::Plugin;
 pub use python::Script;
 pub use python::home::interpreter;
 pub use shelf::{PeerShelf, PythonHome, Shelved};
+pub use version::versions;
 
 /// Every peer, in the order of tables.
 pub const PEERS: &[&dyn Peer] = &[
@@ -58,10 +61,11 @@ pub const PEERS: &[&dyn Peer] = &[
     &python::JAX,
 ];
 
-/// The peer of that name: one of ours, or one that a user put on the shelf.
+/// The peer of that name: one of ours, with a version or without, or one that a user put on the
+/// shelf.
 pub fn by_name(shelf: &PeerShelf, name: &str) -> Option<&'static dyn Peer> {
     let known = PEERS.iter().copied().find(|peer| peer.name() == name);
-    known.or_else(|| Plugin::on(shelf, name))
+    known.or_else(|| Versioned::of(name)).or_else(|| Plugin::on(shelf, name))
 }
 
 /// The peer behind an id: a library, or the kernel of that name for an op of the user.
@@ -88,11 +92,15 @@ pub fn all(shelf: &PeerShelf) -> Vec<&'static dyn Peer> {
     all
 }
 
-/// Every peer of ours, and those that a user put on the shelf.
+/// Every peer of ours, the versions of them that are on the shelf, and what else a user put there.
 pub fn libraries(shelf: &PeerShelf) -> Vec<&'static dyn Peer> {
     let mut all = PEERS.to_vec();
-    let is_new = |name: &&String| PEERS.iter().all(|peer| peer.name() != name.as_str());
-    let names = shelf.names();
-    all.extend(names.iter().filter(is_new).filter_map(|name| Plugin::on(shelf, name)));
+    for name in shelf.names() {
+        let versions = Versioned::in_folder(&name);
+        if versions.is_empty() && PEERS.iter().all(|peer| peer.name() != name) {
+            all.extend(Plugin::on(shelf, &name));
+        }
+        all.extend(versions);
+    }
     all
 }

@@ -23,6 +23,11 @@ pub trait Peer: Sync {
         ContenderId { family: self.family(), name: self.name().to_owned(), isa: None }
     }
 
+    /// The one version that it stands for; none for whatever version is installed.
+    fn version(&self) -> Option<&'static str> {
+        None
+    }
+
     /// The device that it runs on, by the name in patterns.
     fn device(&self) -> &'static str {
         HOST

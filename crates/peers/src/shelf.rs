@@ -2,7 +2,7 @@
 
 use crate::Peer;
 use proofmark_schema::device::HOST;
-use proofmark_schema::{Lock, is_name};
+use proofmark_schema::{Lock, is_peer_name};
 use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::fs;
@@ -101,10 +101,12 @@ impl PeerShelf {
     /// The folder of one peer, below this one and nowhere else.
     fn named(&self, name: &str) -> io::Result<PathBuf> {
         let refused = || {
-            let words = format!("`{name}` is no name: write letters, digits and `._+-`");
+            let words = format!(
+                "`{name}` is no name: write letters, digits and `._+-`, and a version behind `@`"
+            );
             io::Error::new(io::ErrorKind::InvalidInput, words)
         };
-        is_name(name).then(|| self.place(name)).ok_or_else(refused)
+        is_peer_name(name).then(|| self.place(name)).ok_or_else(refused)
     }
 
     /// What is written down about a peer; none if it is not there, or was never finished.
@@ -156,7 +158,7 @@ mod tests {
         let shelf = PeerShelf::new(folder.path().join("shelf"));
         fs::create_dir(shelf.folder()).unwrap();
         fs::write(folder.path().join("kept"), "").unwrap();
-        for name in ["", ".", "..", "../shelf", "a/../..", "/"] {
+        for name in ["", ".", "..", "../shelf", "a/../..", "/", "a@..", "a@/", "@1"] {
             assert!(shelf.clear(name).is_err(), "{name}");
             let library = folder.path().join("kept");
             let shelved = Shelved {

@@ -52,7 +52,8 @@ impl Family {
 pub struct ContenderId {
     /// Where it comes from.
     pub family: Family,
-    /// Its name within the family; for kernels, the idea.
+    /// Its name within the family; for kernels, the idea. A peer may have a version in it:
+    /// `onnxruntime@1.20.0`.
     pub name: String,
     /// The path it runs, where it has several.
     pub isa: Option<Isa>,
@@ -97,11 +98,17 @@ pub fn is_name(text: &str) -> bool {
     begins && text.len() <= 128 && text.chars().all(is_plain)
 }
 
+/// Whether a text can name a peer, in a version of its own (`onnxruntime@1.20.0`) or without one.
+pub fn is_peer_name(text: &str) -> bool {
+    let (name, version) = text.split_once('@').unwrap_or((text, "1"));
+    is_name(name) && is_name(version)
+}
+
 /// Why a text is not a contender's id.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "`{0}` is not a contender: write `native/<kernel>[@isa]`, `peer/<name>`, `own/<kernel>` or \
-     `opencl/<kernel>`"
+    "`{0}` is not a contender: write `native/<kernel>[@isa]`, `peer/<name>[@version]`, \
+     `own/<kernel>` or `opencl/<kernel>`"
 )]
 pub struct ParseContenderError(pub String);
 
@@ -114,10 +121,13 @@ impl FromStr for ContenderId {
         let family =
             Family::ALL.into_iter().find(|known| known.name() == family).ok_or_else(bad)?;
         let (name, isa) = match rest.split_once('@') {
-            Some((name, isa)) => (name, Some(isa.parse().map_err(|_| bad())?)),
-            None => (rest, None),
+            Some((name, isa)) if family != Family::Peer => {
+                (name, Some(isa.parse().map_err(|_| bad())?))
+            }
+            _ => (rest, None),
         };
-        if !is_name(name) {
+        let is_good = if family == Family::Peer { is_peer_name(name) } else { is_name(name) };
+        if !is_good {
             return Err(bad());
         }
         Ok(ContenderId { family, name: name.to_owned(), isa })
@@ -238,6 +248,16 @@ mod tests {
     fn ids_parse_back() {
         for text in ["native/simd@avx512", "native/scalar", "peer/pytorch", "planted/noop@avx2"] {
             assert_eq!(text.parse::<ContenderId>().unwrap().to_string(), text);
+        }
+    }
+
+    #[test]
+    fn a_version_belongs_to_the_name_of_a_peer() {
+        let id: ContenderId = "peer/onnxruntime@1.20.0".parse().unwrap();
+        assert_eq!(id, ContenderId::peer("onnxruntime@1.20.0"));
+        assert_eq!(id.to_string(), "peer/onnxruntime@1.20.0");
+        for text in ["peer/x@", "peer/@1", "peer/x@1@2", "peer/x@../1", "own/x@1.2"] {
+            assert!(text.parse::<ContenderId>().is_err(), "{text}");
         }
     }
 

@@ -36,7 +36,9 @@ pub mod wire;
 pub mod work;
 
 pub use artefact::Artefact;
-pub use contender::{CodeFile, ContenderId, Family, Lock, ParseContenderError, Receipt, is_name};
+pub use contender::{
+    CodeFile, ContenderId, Family, Lock, ParseContenderError, Receipt, is_name, is_peer_name,
+};
 pub use device::Device;
 pub use isolation::{Isolation, Layer};
 pub use memory::{Cache, Memory, Pages};

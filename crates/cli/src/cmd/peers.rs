@@ -38,7 +38,8 @@ enum Deed {
 
 #[derive(Args)]
 struct Add {
-    /// Its name, as `proofmark peers` lists it; or a new one with --from
+    /// Its name, as `proofmark peers` lists it, or a version of it, as `onnxruntime@1.20.0`; or a
+    /// new one with --from
     name: String,
     /// The Python that gets packages
     #[arg(long, value_name = "PATH", default_value = "python3")]
@@ -46,7 +47,8 @@ struct Add {
     /// Use that Python with the packages it has, and install nothing
     #[arg(long)]
     as_it_is: bool,
-    /// Install the newest versions, without the versions and hashes of the lock
+    /// Install the newest versions, without the versions and hashes of the lock; so is a version
+    /// that is named
     #[arg(long, conflicts_with = "as_it_is")]
     unlocked: bool,
     /// Use this shared library and install nothing
@@ -133,7 +135,7 @@ fn failed(error: &InstallError) -> Failure {
 fn unknown(shelf: &PeerShelf, name: &str, what: &str) -> Failure {
     let known = peers::libraries(shelf);
     let names: Vec<&str> = known.iter().map(|peer| peer.name()).collect();
-    let hint = match nearest(name, &names) {
+    let hint = match nearest(name.split('@').next().unwrap_or(name), &names) {
         Some(near) => format!("did you mean `{near}`?"),
         None => format!("peers: {}", names.join(", ")),
     };

@@ -8,7 +8,7 @@ use proofmark_gate::{Depth, Expense, expense};
 use proofmark_measure::{Clock, MonotonicClock, RaceRules};
 use proofmark_peers::{PEERS, Peer};
 use proofmark_schema::plan::{Item, Plan};
-use proofmark_schema::{Case, ContenderId, DType, Isa, Work};
+use proofmark_schema::{Case, ContenderId, DType, Family, Isa, Work};
 use std::collections::BTreeSet;
 
 /// Nanoseconds per unit of what proofs and races count. Those of proofs are fitted to the processor
@@ -164,7 +164,9 @@ fn opens_ns(who: &ContenderId) -> f64 {
 
 /// A number of milliseconds that a peer states; none of other contenders.
 fn peer_ns(who: &ContenderId, milliseconds: impl Fn(&dyn Peer) -> u32) -> f64 {
-    let found = PEERS.iter().find(|peer| peer.id() == *who);
+    let name = who.name.split('@').next();
+    let is_it = |peer: &&&dyn Peer| who.family == Family::Peer && Some(peer.name()) == name;
+    let found = PEERS.iter().find(is_it);
     1e6 * f64::from(found.map_or(0, |peer| milliseconds(*peer)))
 }
 

@@ -74,18 +74,19 @@ pub fn check_specimen(who: &ContenderId) -> Result<(), EngineError> {
 
 /// The peer must be one, and be on this machine.
 fn present(shelf: &PeerShelf, name: &str) -> Result<(), EngineError> {
-    let known = proofmark_peers::libraries(shelf);
-    let names: Vec<&str> = known.iter().map(|peer| peer.name()).collect();
-    let peer = known.iter().find(|peer| peer.name() == name);
-    let peer = peer.ok_or_else(|| EngineError::UnknownPeer {
-        name: name.to_owned(),
-        nearest: nearest(name, &names).map(str::to_owned),
-        known: names.join(", "),
-    })?;
-    match status(*peer, shelf) {
+    let peer = proofmark_peers::by_name(shelf, name).ok_or_else(|| unknown_peer(shelf, name))?;
+    match status(peer, shelf) {
         Status::Ready(_) => Ok(()),
         Status::Absent(hint) => Err(EngineError::AbsentPeer { name: peer.id().to_string(), hint }),
     }
+}
+
+/// There is no such peer; the nearest is named.
+pub(crate) fn unknown_peer(shelf: &PeerShelf, name: &str) -> EngineError {
+    let known = proofmark_peers::libraries(shelf);
+    let names: Vec<&str> = known.iter().map(|peer| peer.name()).collect();
+    let (name, nearest) = (name.to_owned(), nearest(name, &names).map(str::to_owned));
+    EngineError::UnknownPeer { name, nearest, known: names.join(", ") }
 }
 
 /// The kernel must be one of the op, and its files be there.
@@ -144,8 +145,17 @@ impl Roster {
     #[must_use]
     pub fn with_peers(mut self, shelf: &PeerShelf) -> Roster {
         self.devices = shelf.devices().to_vec();
-        let all = proofmark_peers::all(shelf).into_iter();
-        self.peers = all.map(|peer| (peer, status(peer, shelf))).collect();
+        let mut all = proofmark_peers::all(shelf);
+        for pattern in &self.patterns {
+            // A version that is not on the shelf is absent, and not unknown.
+            let Ok(ContenderId { family: Family::Peer, name, .. }) = pattern.parse() else {
+                continue;
+            };
+            if all.iter().all(|peer| peer.name() != name) {
+                all.extend(proofmark_peers::by_name(shelf, &name));
+            }
+        }
+        self.peers = all.into_iter().map(|peer| (peer, status(peer, shelf))).collect();
         self
     }
 
@@ -172,7 +182,9 @@ impl Roster {
     pub fn check(&self, entries: &[&'static Entry]) -> Result<(), EngineError> {
         let is_slip = |pattern: &&String| {
             let is_peer = |&(peer, _): &(&dyn Peer, Status)| peer.id().to_string() == **pattern;
-            let (name, isa) = pattern.split_once('@').unwrap_or((pattern, "*"));
+            // Behind a peer, it is a version.
+            let parts = pattern.split_once('@').filter(|_| !pattern.starts_with("peer/"));
+            let (name, isa) = parts.unwrap_or((pattern, "*"));
             // A path that this processor lacks still counts as known.
             let has_path = |kernel: &&'static dyn Kernel| {
                 format!("{}/{}", Family::Native.name(), kernel.name()) == name
