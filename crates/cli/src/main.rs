@@ -53,7 +53,7 @@ enum Command {
     Baseline(cmd::baseline::Baseline),
     /// Measure proven contenders side by side
     Bench(Box<cmd::bench::Bench>),
-    /// Find the first revision that is slower
+    /// Find the first revision or version that is slower
     Bisect(Box<cmd::bisect::Bisect>),
     /// Hold a change against the rules in proofmark.toml
     Check(Box<cmd::check::Check>),

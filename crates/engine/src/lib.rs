@@ -5,6 +5,7 @@
 //! what can be asked; each goes through the phases. `cargo xtask arrows` holds this order.
 #![forbid(unsafe_code)]
 
+mod bisect_error;
 mod bounded;
 mod error;
 mod event;
@@ -22,6 +23,7 @@ mod sweep;
 mod verbs;
 mod workload;
 
+pub use bisect_error::BisectError;
 pub use error::{EngineError, TrustedPlace};
 pub use event::{Done, Event, Listener};
 pub use git::Tree;
@@ -43,7 +45,7 @@ pub use render::{
 pub use submission_error::SubmissionError;
 pub use sweep::Sweep;
 pub use verbs::bench::Bench;
-pub use verbs::bisect::{BisectRequest, Bisected, Tried, bisect};
+pub use verbs::bisect::{BisectRequest, Bisected, Tried, VersionsRequest, bisect, bisect_versions};
 pub use verbs::check::{CheckRequest, check, check_programs};
 pub use verbs::compare::{
     CompareRequest, Compared, ProgramSides, ProgramTerms, ProgramsCompared, ProgramsRequest,

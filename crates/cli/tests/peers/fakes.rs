@@ -6,11 +6,11 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
 /// A folder with a shelf of fakes, and a store.
-struct Place(tempfile::TempDir);
+pub(crate) struct Place(tempfile::TempDir);
 
 impl Place {
     /// With these behaviours, each a peer `fake-<behaviour>`.
-    fn with(behaviours: &[&str]) -> Place {
+    pub(crate) fn with(behaviours: &[&str]) -> Place {
         let place = Place(tempfile::tempdir().unwrap());
         for behaviour in behaviours {
             let library = place.compile(behaviour);
@@ -21,7 +21,7 @@ impl Place {
         place
     }
 
-    fn compile(&self, behaviour: &str) -> String {
+    pub(crate) fn compile(&self, behaviour: &str) -> String {
         let crates = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();
         let library: PathBuf = self.0.path().join(format!("lib{behaviour}.so"));
         let mut compiler = Command::new("cc");
@@ -33,18 +33,18 @@ impl Place {
         library.display().to_string()
     }
 
-    fn run(&self, arguments: &[&str]) -> (i32, String) {
+    pub(crate) fn run(&self, arguments: &[&str]) -> (i32, String) {
         let output = self.output(arguments);
         (output.status.code().unwrap(), String::from_utf8_lossy(&output.stdout).into_owned())
     }
 
     /// The same with what it says instead of what it gives.
-    fn fail(&self, arguments: &[&str]) -> (i32, String) {
+    pub(crate) fn fail(&self, arguments: &[&str]) -> (i32, String) {
         let output = self.output(arguments);
         (output.status.code().unwrap(), String::from_utf8_lossy(&output.stderr).into_owned())
     }
 
-    fn output(&self, arguments: &[&str]) -> Output {
+    pub(crate) fn output(&self, arguments: &[&str]) -> Output {
         let mut command = Command::new(PROOFMARK);
         command.args(arguments).current_dir(self.0.path());
         command.env("PROOFMARK_PEERS", self.0.path().join("shelf"));
@@ -257,8 +257,8 @@ fn a_library_that_broke_or_went_after_it_was_registered_is_told() {
     assert_eq!(place.run(&["peers", "remove", "fake-right"]).0, 0);
 }
 
-/// Runs `peers add openblas` with a Python that installs nothing; what it was told, and what the
-/// command says.
+/// Runs `peers add` with a Python that installs nothing; what it was told, and what the command
+/// says.
 fn installed_by_a_fake_python(more: &[&str]) -> (String, String) {
     use std::os::unix::fs::PermissionsExt as _;
     let place = Place::with(&[]);
@@ -266,7 +266,7 @@ fn installed_by_a_fake_python(more: &[&str]) -> (String, String) {
     let script = format!("#!/bin/sh\necho \"$@\" > {}\nexit 1\n", told.display());
     std::fs::write(&python, script).unwrap();
     std::fs::set_permissions(&python, std::fs::Permissions::from_mode(0o755)).unwrap();
-    let add = ["peers", "add", "openblas", "-q", "--python", python.to_str().unwrap()];
+    let add = ["peers", "add", "-q", "--python", python.to_str().unwrap()];
     let (code, said) = place.fail(&[&add[..], more].concat());
     assert_eq!(code, 6, "{said}");
     (std::fs::read_to_string(told).unwrap(), said)
@@ -274,13 +274,16 @@ fn installed_by_a_fake_python(more: &[&str]) -> (String, String) {
 
 #[test]
 fn packages_are_installed_by_their_lock_unless_it_is_left_out() {
-    let (told, said) = installed_by_a_fake_python(&[]);
+    let (told, said) = installed_by_a_fake_python(&["openblas"]);
     assert!(told.contains("--require-hashes --only-binary :all: -r "), "{told}");
     assert!(!told.contains("scipy-openblas64"), "{told}");
     assert!(said.contains("--unlocked"), "{said}");
-    let (told, said) = installed_by_a_fake_python(&["--unlocked"]);
+    let (told, said) = installed_by_a_fake_python(&["openblas", "--unlocked"]);
     assert!(told.contains("scipy-openblas64") && !told.contains("--require-hashes"), "{told}");
     assert!(!said.contains("lock"), "{said}");
+    let (told, _) = installed_by_a_fake_python(&["openblas@0.3.28.0.1"]);
+    assert!(told.contains("scipy-openblas64==0.3.28.0.1"), "{told}");
+    assert!(!told.contains("--require-hashes"), "a lock is of another version: {told}");
 }
 
 #[test]

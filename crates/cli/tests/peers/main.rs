@@ -7,6 +7,7 @@ mod dnn;
 mod fakes;
 mod python;
 mod rust_and_ggml;
+mod versions;
 
 use serde_json::Value;
 use std::process::Command;

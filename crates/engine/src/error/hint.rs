@@ -48,6 +48,7 @@ impl EngineError {
                 Some("`proofmark new op NAME` writes a folder that works".to_owned())
             }
             EngineError::Submission(error) => Some(error.hint().to_owned()),
+            EngineError::Bisect(error) => error.hint(),
             EngineError::SameOp { .. } => {
                 Some("give the folder, or `name` in its op.toml, another name".to_owned())
             }
@@ -144,13 +145,6 @@ impl EngineError {
             EngineError::NoBenches { .. } => Some(
                 "benchmarks are the `[[bench]]` targets of a cargo project and programs of Google \
                  Benchmark; race two commands as `cmd:./old` and `cmd:./new` without `--benches`"
-                    .to_owned(),
-            ),
-            EngineError::NoLine { .. } => {
-                Some("`--good` is an earlier commit of the branch that `--bad` is on".to_owned())
-            }
-            EngineError::NotSlower { .. } => Some(
-                "give more `--time`, or `--filter` the benchmark that you saw become slower"
                     .to_owned(),
             ),
             EngineError::NoProgram { .. } => {

@@ -2,7 +2,7 @@
 
 mod hint;
 
-use crate::SubmissionError;
+use crate::{BisectError, SubmissionError};
 use proofmark_contract::{BadCase, NoTruth};
 use proofmark_schema::case::ParseCaseError;
 use proofmark_schema::finding::Severity;
@@ -68,6 +68,9 @@ pub enum EngineError {
     /// A submitted kernel is not judged.
     #[error(transparent)]
     Submission(#[from] SubmissionError),
+    /// A search for the first slower candidate finds none.
+    #[error(transparent)]
+    Bisect(#[from] BisectError),
     /// There is no such peer.
     #[error("there is no peer `{name}`")]
     UnknownPeer {
@@ -319,22 +322,6 @@ pub enum EngineError {
         /// Why.
         said: String,
     },
-    /// Two revisions are not on one line.
-    #[error("`{good}` is no ancestor of `{bad}`")]
-    NoLine {
-        /// The good end.
-        good: String,
-        /// The bad end.
-        bad: String,
-    },
-    /// The bad end of a search is not slower than the good one.
-    #[error("`{bad}` is not slower than `{good}`, so that there is nothing to find")]
-    NotSlower {
-        /// The good end.
-        good: String,
-        /// The bad end.
-        bad: String,
-    },
     /// No benchmark is left to race.
     #[error("there is no benchmark to race in {place}{why}")]
     NoBenches {
@@ -464,6 +451,7 @@ impl EngineError {
                 Some(Severity::Integrity)
             }
             EngineError::Submission(error) => error.severity(),
+            EngineError::Bisect(error) => error.severity(),
             EngineError::Store(StoreError::BadName(_) | StoreError::Renamed { .. }) => None,
             EngineError::Build { .. }
             | EngineError::NoGreeting { .. }

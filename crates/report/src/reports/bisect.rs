@@ -1,25 +1,24 @@
-//! The report of a search for the first slower revision.
+//! The report of a search for the first slower revision or version.
 
 use crate::document::{Cell, Column, Document};
 use crate::plain::counted;
 use proofmark_schema::quantity::three_digits;
 use serde_json::json;
 
-const COLUMNS: [Column; 3] =
-    [Column::left("revision", 0), Column::left("answer", 0), Column::right("ratio of times", 0)];
-
 /// What a search found.
 #[derive(Clone, Debug)]
 pub struct BisectedLine {
-    /// The first bad commit.
+    /// What a candidate is: `revision` or `version`.
+    pub candidate: &'static str,
+    /// The first bad candidate.
     pub first_bad: String,
-    /// Commits just before it that could not be judged.
+    /// Candidates just before it that could not be judged.
     pub suspects: Vec<String>,
     /// What was raced.
     pub name: String,
-    /// Commits that it could have been.
+    /// Candidates that it could have been.
     pub candidates: usize,
-    /// What was tried: commit, answer, ratio to the good end.
+    /// What was tried: candidate, answer, ratio to the good end.
     pub tried: Vec<(String, &'static str, Option<f64>)>,
     /// Error rate of the whole search.
     pub alpha: f64,
@@ -30,7 +29,7 @@ pub fn bisect(line: &BisectedLine) -> Document {
     let tried: Vec<_> = line
         .tried
         .iter()
-        .map(|(commit, answer, ratio)| json!({"commit": commit, "answer": answer, "ratio": ratio}))
+        .map(|(tried, answer, ratio)| json!({line.candidate: tried, "answer": answer, "ratio": ratio}))
         .collect();
     let data = json!({
         "first_bad": line.first_bad,
@@ -40,11 +39,12 @@ pub fn bisect(line: &BisectedLine) -> Document {
         "alpha": line.alpha,
         "tried": tried,
     });
-    let mut document = Document::new("The first slower revision", data, "tried");
+    let title = format!("The first slower {}", line.candidate);
+    let mut document = Document::new(title, data, "tried");
     document.text(format!(
         "{} is the first of {} that is slower on {}.",
         line.first_bad,
-        counted(line.candidates, "revision"),
+        counted(line.candidates, line.candidate),
         line.name
     ));
     if !line.suspects.is_empty() {
@@ -57,10 +57,15 @@ pub fn bisect(line: &BisectedLine) -> Document {
         Some(ratio) => Cell::plain(format!("{}×", three_digits(*ratio))),
         None => Cell::nothing(),
     };
-    let row = |(commit, answer, ratio): &(String, &'static str, Option<f64>)| {
-        vec![Cell::plain(commit.clone()), Cell::plain(*answer), cell(ratio)]
+    let row = |(tried, answer, ratio): &(String, &'static str, Option<f64>)| {
+        vec![Cell::plain(tried.clone()), Cell::plain(*answer), cell(ratio)]
     };
-    document.table("Tried", &COLUMNS, line.tried.iter().map(row).collect());
+    let columns = [
+        Column::left(line.candidate, 0),
+        Column::left("answer", 0),
+        Column::right("ratio of times", 0),
+    ];
+    document.table("Tried", &columns, line.tried.iter().map(row).collect());
     document.note(format!(
         "the chance that any answer of the search is wrong is at most {} %",
         three_digits(100.0 * line.alpha)
@@ -76,6 +81,7 @@ mod tests {
     #[test]
     fn the_first_bad_revision_is_named_with_its_suspects_and_the_error_rate() {
         let line = BisectedLine {
+            candidate: "revision",
             first_bad: "c3".to_owned(),
             suspects: vec!["c2".to_owned()],
             name: "speed/one".to_owned(),
