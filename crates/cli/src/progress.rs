@@ -4,6 +4,7 @@ use crate::output::{counted, say};
 use proofmark_engine::{Done, Event, Listener};
 use proofmark_report::{Span, reports};
 use proofmark_schema::Outcome;
+use std::collections::BTreeSet;
 use std::io::{IsTerminal, Write};
 use std::sync::Mutex;
 
@@ -26,6 +27,8 @@ struct State {
     width: usize,
     /// The item at hand, if it is drawn on a terminal.
     item: Option<Item>,
+    /// The notes so far. A command of many races would repeat them for each.
+    notes: BTreeSet<String>,
 }
 
 struct Item {
@@ -139,7 +142,11 @@ impl Listener for Progress {
             }
             Event::Installing { line } if self.is_terminal => self.redraw(&mut state, line.trim()),
             Event::Installing { line } => self.write(&mut state, line.trim_end()),
-            Event::Note(note) => self.write(&mut state, &format!("note: {note}")),
+            Event::Note(note) => {
+                if state.notes.insert(note.clone()) {
+                    self.write(&mut state, &format!("note: {note}"));
+                }
+            }
         }
     }
 }

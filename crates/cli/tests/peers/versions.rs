@@ -69,6 +69,8 @@ fn the_first_slower_version_is_found_and_a_wrong_one_is_skipped() {
     let talk = String::from_utf8_lossy(&output.stderr);
     assert_eq!(output.status.code(), Some(0), "{talk}");
     assert!(talk.contains("1.2 is skipped: "), "{talk}");
+    // One note for all races, and not one for each.
+    assert_eq!(talk.matches("note: limits: short probe").count(), 1, "{talk}");
     let found: Value = serde_json::from_slice(&output.stdout).unwrap();
     assert_eq!((&found["first_bad"], &found["candidates"]), (&"1.4".into(), &5.into()), "{found}");
     assert_eq!(found["suspects"], serde_json::json!([]));
