@@ -1,9 +1,10 @@
 //! Products of signed bytes on AMX tiles.
 //!
 //! Both operands are packed into tiles of 1 KiB, two side by side for each step of 64 terms, so
-//! that a block of 32 × 32 sums walks two dense streams. A left panel of 1024 terms (32 KiB) stays
-//! in L1 while the right panels of a block of columns pass it from L2. Terms past the last are
-//! zeros in the left operand; rows and columns past the edge are rubbish that is not stored.
+//! that a block of 32 × 32 sums walks two dense streams. The sums stay in registers for up to 4096
+//! terms, because storing and loading them costs more than a left panel that L1 does not hold. The
+//! right panels of a block of columns (1 MiB) stay in L2. Terms past the last one are zeros in the
+//! left operand. Rows and columns past the edge hold arbitrary values that are not stored.
 
 use super::Sums;
 use proofmark_simd::tile::{self, ROWS, TILE_BYTES, Tiles, Walk};
@@ -18,9 +19,7 @@ const SIDE: usize = 2 * ROWS;
 /// Bytes of the two tiles of a step.
 const STEP: usize = 2 * TILE_BYTES;
 /// Steps between two visits of the same sums.
-const DEPTH: usize = 16;
-/// Columns that pass the left operand before the next ones.
-const COLUMNS: usize = 512;
+const DEPTH: usize = 64;
 
 /// A right operand packed whole: for each block of steps, its panels from left to right.
 #[derive(Clone, Copy, Debug)]
@@ -92,6 +91,11 @@ fn blocks(steps: usize) -> impl Iterator<Item = Range<usize>> {
     (0..steps).step_by(DEPTH).map(move |start| start..steps.min(start + DEPTH))
 }
 
+/// Columns that pass the left operand before the next ones: 1 MiB at the most.
+fn columns(steps: usize) -> usize {
+    if steps > DEPTH / 2 { 256 } else { 512 }
+}
+
 /// Scratch memory of a product on one thread, in bytes.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct TileScratch {
@@ -103,7 +107,8 @@ impl TileScratch {
     /// For a product of `m` rows by `n` columns over `k` terms.
     pub(crate) fn of(m: usize, n: usize, k: usize) -> TileScratch {
         let (panels, steps) = (m.div_ceil(SIDE), k.div_ceil(TERMS));
-        let kept = if steps > DEPTH { panels * n.min(COLUMNS).div_ceil(SIDE) } else { 1 };
+        let across = n.min(columns(steps)).div_ceil(SIDE);
+        let kept = if steps > DEPTH { panels * across } else { 1 };
         TileScratch { left: panels * steps * STEP, sums: kept * SIDE * SIDE * size_of::<i32>() }
     }
 
@@ -145,8 +150,8 @@ impl TileProducts<'_> {
         let tiles = Tiles::configure(tile::Product::I8).expect("the kernel asked for tiles");
         pack_left(&left, packed);
         let steps = k.div_ceil(TERMS);
-        for column in (0..n).step_by(COLUMNS) {
-            let width = COLUMNS.min(n - column);
+        for column in (0..n).step_by(columns(steps)) {
+            let width = columns(steps).min(n - column);
             let across = width.div_ceil(SIDE);
             for own in blocks(steps) {
                 let panels = own.start * right.n.div_ceil(SIDE);

@@ -3,8 +3,8 @@
 use super::*;
 use crate::blocks::math::Activation;
 use crate::blocks::stored::Stored;
-use proofmark_simd::{available, dispatch};
-use proofmark_tensor::{Rows, RowsMut, bf16};
+use proofmark_simd::{available, dispatch, tile};
+use proofmark_tensor::{AlignedBuffer, Rows, RowsMut, bf16};
 use proofmark_terms::{DType, Isa};
 
 fn isas() -> impl Iterator<Item = Isa> {
@@ -96,6 +96,52 @@ fn products_over_several_blocks_are_those_of_the_definition() {
                 product::<f32>(isa, shape, transposed);
                 product::<bf16>(isa, shape, transposed);
             }
+        }
+    }
+}
+
+/// The same on tiles, with a right operand that is packed within the product or before.
+fn tile_product((m, n, k): (usize, usize, usize), transposed: bool, is_packed: bool) {
+    let a: Vec<bf16> = (0..m * k).map(|at| bf16::narrow((at * 7 % 5) as f32 - 2.0)).collect();
+    let b: Vec<bf16> = (0..k * n).map(|at| bf16::narrow((at * 11 % 3) as f32 - 1.0)).collect();
+    let (rows, cols) = if transposed { (n, k) } else { (k, n) };
+    let rows = Rows::from_slice(&b, rows, cols);
+    let mut data = vec![bf16::NAN; PackedTiles::elements(k, n)];
+    dispatch(Isa::Avx512, PackTiles { rows, transposed, to: &mut data });
+    let right = match is_packed {
+        true => TileRight::Packed(PackedTiles { data: &data, n }),
+        false => TileRight::Stored { rows, transposed },
+    };
+    let mut scratch = AlignedBuffer::new(TileScratch::of(m, n, k, is_packed).bytes());
+    let mut c = vec![f32::NAN; m * n];
+    let product = TileGemm {
+        left: Rows::from_slice(&a, m, k),
+        right,
+        first_column: 0,
+        output: RowsMut::from_slice(&mut c, m, n),
+        epilogue: Epilogue { bias: None, activation: Activation::None },
+        scratch: scratch.as_mut_slice(),
+    };
+    dispatch(Isa::Avx512, product);
+    for i in 0..m {
+        for j in (0..n).step_by(7) {
+            let at = |p: usize| if transposed { j * k + p } else { p * n + j };
+            let term = |p: usize| a[i * k + p].widen() * b[at(p)].widen();
+            let want: f32 = (0..k).map(term).sum();
+            assert_eq!(c[i * n + j], want, "{m}x{n}x{k} row {i} column {j}");
+        }
+    }
+}
+
+#[test]
+fn products_on_tiles_over_several_blocks_are_those_of_the_definition() {
+    if !tile::available(tile::Product::Bf16) {
+        return;
+    }
+    // Several blocks of columns; of rows; of all three.
+    for shape in [(40, 600, 70), (33, 300, 1060), (545, 40, 70), (530, 270, 2100)] {
+        for (transposed, is_packed) in [(false, false), (true, false), (true, true)] {
+            tile_product(shape, transposed, is_packed);
         }
     }
 }

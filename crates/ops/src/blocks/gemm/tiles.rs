@@ -2,10 +2,11 @@
 //! which are called bf16 here whichever they are.
 //!
 //! Both operands are packed into tiles of 1 KiB, two side by side for each step of 32 terms, so
-//! that a block of 32 × 32 sums walks two dense streams. A left panel of 512 terms (32 KiB) stays
-//! in L1 while the right panels of a block of columns (512 KiB) pass it from L2. Terms past the
-//! last one are zeros in both operands; rows and columns past the edge are rubbish, because their
-//! sums are never stored.
+//! that a block of 32 × 32 sums walks two dense streams. The sums stay in registers for up to 2048
+//! terms, because storing and loading them costs more than a left panel that L1 does not hold. The
+//! right panels of a block of columns (1 MiB) stay in L2, and so do the sums of its rows, if there
+//! are more terms. Terms past the last one are zeros in both operands. Rows and columns past the
+//! edge hold arbitrary values, because their sums are never stored.
 
 use super::epilogue::Epilogue;
 use crate::blocks::scratch::elements_mut;
@@ -26,9 +27,9 @@ pub(crate) const TILE: usize = TILE_BYTES / 2;
 /// Elements of the two tiles of a step.
 pub(crate) const STEP: usize = 2 * TILE;
 /// Steps between two visits of the same sums.
-const DEPTH: usize = 16;
-/// Columns of a packed block of the right operand.
-const COLUMNS: usize = 512;
+const DEPTH: usize = 64;
+/// Rows whose sums over a block of columns (512 KiB) stay in L2 while the blocks of steps pass.
+const KEPT_ROWS: usize = 512;
 
 /// Elements that tiles multiply: 16 bits, of which packing knows no more.
 pub trait TileTerm: Stored {
@@ -136,11 +137,13 @@ impl TileScratch {
     /// For an `m × n` product over `k`, with a right operand that is packed or not.
     pub fn of(m: usize, n: usize, k: usize, is_packed: bool) -> TileScratch {
         let (panels, steps) = (m.div_ceil(SIDE), k.div_ceil(TERMS));
-        let across = n.min(COLUMNS).div_ceil(SIDE);
-        let kept = if steps > DEPTH { panels * across } else { 1 };
+        let across = n.min(columns(steps)).div_ceil(SIDE);
+        let kept = if steps > DEPTH { m.min(KEPT_ROWS).div_ceil(SIDE) * across } else { 1 };
+        // The first rows pack what the others find.
+        let packed = if m > KEPT_ROWS { steps } else { steps.min(DEPTH) };
         TileScratch {
             left: panels * steps * STEP,
-            right: if is_packed { 0 } else { across * steps.min(DEPTH) * STEP },
+            right: if is_packed { 0 } else { across * packed * STEP },
             sums: kept * SIDE * SIDE,
         }
     }
@@ -174,6 +177,17 @@ fn blocks(steps: usize) -> impl Iterator<Item = Range<usize>> {
     (0..steps).step_by(DEPTH).map(move |start| start..steps.min(start + DEPTH))
 }
 
+/// Columns of a packed block of the right operand over `steps` steps: 1 MiB at the most.
+fn columns(steps: usize) -> usize {
+    if steps > DEPTH / 2 { 256 } else { 512 }
+}
+
+/// Pieces of a range: where each begins, and its length of at most `most`.
+fn pieces(range: Range<usize>, most: usize) -> impl Iterator<Item = (usize, usize)> {
+    let end = range.end;
+    range.step_by(most).map(move |start| (start, most.min(end - start)))
+}
+
 impl<T: TileTerm, U: Stored> Body for TileGemm<'_, T, U> {
     type Output = ();
 
@@ -196,48 +210,45 @@ impl<T: TileTerm, U: Stored> Body for TileGemm<'_, T, U> {
         let tiles = Tiles::configure(T::PRODUCT).expect("the kernel asked for it");
         let steps = k.div_ceil(TERMS);
         pack_left(&T::bits(left), left_tiles);
-        let mut column = 0;
-        while column < n {
-            let width = COLUMNS.min(n - column);
-            let from = first_column + column;
-            let across = width.div_ceil(SIDE);
-            for own in blocks(steps) {
-                let panels: &[bf16] = match right {
-                    TileRight::Packed(PackedTiles { data, n }) => {
-                        let first = own.start * n.div_ceil(SIDE) + from / SIDE * own.len();
-                        &data[first * STEP..]
-                    }
-                    TileRight::Stored { rows, transposed } => {
-                        let columns = from..from + width;
-                        let rows = T::bits(rows);
-                        pack_right(simd, &rows, transposed, own.clone(), columns, right_tiles);
-                        right_tiles
-                    }
-                };
-                let mut row = 0;
-                while row < m {
-                    let down = (m - row).min(SIDE);
-                    let panel = &left_tiles[(row / SIDE * steps + own.start) * STEP..];
-                    for at in 0..across {
-                        let wide = (width - at * SIDE).min(SIDE);
-                        let place = if steps > DEPTH { row / SIDE * across + at } else { 0 };
+        for (column, width) in pieces(0..n, columns(steps)) {
+            let (from, across) = (first_column + column, width.div_ceil(SIDE));
+            for (top, height) in pieces(0..m, KEPT_ROWS) {
+                for own in blocks(steps) {
+                    let panels: &[bf16] = match right {
+                        TileRight::Packed(PackedTiles { data, n }) => {
+                            let first = own.start * n.div_ceil(SIDE) + from / SIDE * own.len();
+                            &data[first * STEP..]
+                        }
+                        TileRight::Stored { rows, transposed } => {
+                            let first = if m > KEPT_ROWS { own.start * across } else { 0 };
+                            let to = &mut right_tiles[first * STEP..];
+                            if top == 0 {
+                                let (rows, own) = (T::bits(rows), own.clone());
+                                pack_right(simd, &rows, transposed, own, from..from + width, to);
+                            }
+                            to
+                        }
+                    };
+                    for at in 0..height.div_ceil(SIDE) * across {
+                        let (row, aside) = (top + at / across * SIDE, at % across * SIDE);
+                        let (down, wide) = ((m - row).min(SIDE), (width - aside).min(SIDE));
+                        let place = if steps > DEPTH { at } else { 0 };
                         let sums = &mut sums[place * SIDE * SIDE..][..SIDE * SIDE];
                         let shape = (down.div_ceil(ROWS), wide.div_ceil(ROWS));
-                        let right = &panels[at * own.len() * STEP..][..own.len() * STEP];
-                        let left = &panel[..own.len() * STEP];
+                        let left = &left_tiles[(row / SIDE * steps + own.start) * STEP..];
+                        let left = &left[..own.len() * STEP];
+                        let right = &panels[aside / SIDE * own.len() * STEP..][..own.len() * STEP];
                         block(&tiles, shape, left, right, sums, own.start > 0);
                         if own.end == steps {
                             for i in 0..down {
-                                let to = &mut output.row_mut(row + i)[column + at * SIDE..][..wide];
+                                let to = &mut output.row_mut(row + i)[column + aside..][..wide];
                                 let line = &sums[i * SIDE..][..wide];
-                                epilogue.store(simd, line, from + at * SIDE, to);
+                                epilogue.store(simd, line, from + aside, to);
                             }
                         }
                     }
-                    row += SIDE;
                 }
             }
-            column += width;
         }
         drop(tiles);
         if k == 0 {
