@@ -1,10 +1,10 @@
-//! Audits: calls on inputs that no call has seen, each made alone, beside calls on the inputs of
-//! the call before and beside calls in a row.
+//! Audits: compares calls on new inputs, each made alone, with calls on the inputs of the call
+//! before and with calls in a row.
 //!
 //! In a row, one input element changes between calls. An arm that recomputes only what depends on
-//! that element, or that keeps results, is faster on inputs that it has seen, and it is right. It
-//! is not accused. The field is raced again with new inputs in every call, and those times are
-//! published.
+//! that element, or that keeps results, is faster on inputs that it has seen. Its results are
+//! right, so it is not accused. Instead, the field is raced again with new inputs in every call,
+//! and those times are published.
 
 use crate::counting::counting;
 use proofmark_schema::race::{Audit, Race, SeenFaster, Slice};
@@ -16,23 +16,24 @@ const AUDIT_NS: f64 = 300e3;
 const LEAST_PAIRS: u32 = 1;
 const MOST_PAIRS: u32 = 12;
 /// How much longer a call on new inputs may take than one on the inputs of the call before it,
-/// after the same stores: branches are predicted better where inputs repeat.
+/// after the same stores. Some difference is normal, because branches are predicted better on
+/// repeated inputs.
 const NEW: f64 = 0.05;
 const NEW_NS: f64 = 40.0;
-/// How much longer a call alone may take than calls in a row: a share, the clock's readings with
-/// the way into the call, and for several threads the time to wake them.
+/// How much longer a single call may take than calls in a row: a share, the overhead of reading the
+/// clock and of entering the call, and the time to wake several threads.
 const ALONE: f64 = 0.1;
 const ALONE_NS: f64 = 100.0;
 const WAKE_NS: f64 = 150e3;
-/// Operands from which on the stores before a call alone change what the caches hold, and the share
-/// that is allowed then.
+/// Size of operands from which the stores before a single call change what the caches hold, and the
+/// share that is allowed then.
 const LARGE_BYTES: u64 = 256 << 10;
 const LARGE_ALONE: f64 = 1.0;
 /// Trials that are needed for a finding, and the share of all trials that must show it.
 const TRIALS: usize = 4;
 const SHARE: f64 = 0.75;
 
-/// Calls of an audit of an arm whose fastest call took so many nanoseconds.
+/// The number of calls in an audit of an arm whose fastest call took `fastest` nanoseconds.
 pub(crate) fn calls(fastest: f64) -> u32 {
     1 + 2 * ((AUDIT_NS / fastest / 2.0) as u32).clamp(LEAST_PAIRS, MOST_PAIRS)
 }

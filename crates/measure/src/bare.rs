@@ -9,12 +9,12 @@ use proofmark_gate::{Entrant, Proven, Seat};
 use proofmark_schema::race::{CallInputs, Race, Trial};
 use proofmark_stats::median;
 
-/// Number of batches without a call, which measure what the readings of the clock take.
+/// Number of empty batches, which measure the overhead of reading the clock.
 const EMPTY_BATCHES: usize = 32;
 
-/// Races a contender's bare loop (arm 0) with its slices (arm 1), in the same process, for as many
-/// trials as the rules allow at the most. Both are between the same readings of the clock, so the
-/// cost of these is returned separately: nanoseconds that a batch without a call takes.
+/// Races a contender's bare loop (arm 0) with its slices (arm 1), in the same process, for the
+/// maximum number of trials. Both are timed by the same readings of the clock, so the overhead of
+/// these is returned separately: the nanoseconds of an empty batch.
 ///
 /// # Errors
 /// If the contender fails.

@@ -1,16 +1,16 @@
-//! Whether caches and pages were what was asked for, by what was seen in every trial.
+//! Decides from the observations of every trial whether caches and pages were as requested.
 
 use proofmark_gate::Entrant;
 use proofmark_schema::memory::{CacheState, PageState, Probe};
 use proofmark_schema::{Cache, Memory, Pages};
 use proofmark_stats::median;
 
-/// How many times a core's second cache the sets of a rotation exceed together.
+/// The sets of a rotation together exceed this multiple of a core's L2 cache.
 const ROTATE_CACHES: u64 = 4;
-/// Least time by which a load from memory exceeds one from the first cache, on any machine that we
-/// know of. The last cache of a large server may come near it.
+/// A load from memory takes at least this much longer than a load from the L1 cache, on every
+/// machine that we know of. The last-level cache of a large server may come near it.
 const COLD_EXCESS_NS: f64 = 40.0;
-/// The same for a load from beyond the second cache.
+/// The same for a load from beyond the L2 cache.
 const ROTATE_EXCESS_NS: f64 = 8.0;
 
 /// Bytes that the sets of a rotation must exceed.
@@ -22,7 +22,7 @@ pub(crate) fn rotate_bytes() -> u64 {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Seen {
     probes: Vec<Probe>,
-    /// Trials in which the machine could not tell.
+    /// Trials in which the machine could not measure it.
     untold: u32,
     sets: usize,
     set_bytes: u64,

@@ -5,11 +5,11 @@ use proofmark_arena::Ran;
 use proofmark_schema::isolation::Attempt;
 use proofmark_schema::race::{Race, Slice};
 
-/// A slice's outer time may exceed the worker's own by the hand-over and what the machine steals;
-/// the worker's own may exceed the outer by clock reads at the most.
+/// A slice's outer time may exceed the worker's own time by the hand-over and by stolen time. The
+/// worker's own time may exceed the outer time only by the overhead of reading the clocks.
 const CLOCK_READS_NS: u64 = 20_000;
 
-/// The supervisor's clock bounds what a worker claims.
+/// Checks the time that a worker claims against the supervisor's clock.
 pub(crate) fn believable(race: &Race, arm: usize, ran: &Ran) -> Result<(), RaceFault> {
     if ran.wall_ns <= ran.outer_ns.saturating_add(CLOCK_READS_NS) {
         return Ok(());
@@ -19,7 +19,7 @@ pub(crate) fn believable(race: &Race, arm: usize, ran: &Ran) -> Result<(), RaceF
     Err(lied(race, arm, reason))
 }
 
-/// No arm reaches for another process.
+/// Checks that the arm has not tried to reach another process.
 pub(crate) fn peaceful(
     race: &Race,
     attack: &dyn Fn(usize) -> Option<Attempt>,
@@ -35,11 +35,11 @@ fn lied(race: &Race, arm: usize, reason: String) -> RaceFault {
     RaceFault { arm, contender: race.arms[arm].to_string(), kind: FaultKind::Lied, reason }
 }
 
-/// What a slice may use beyond the time that it claims: a share, and a moment.
+/// The processor time that a slice may use beyond the time that it claims: a share, and a constant.
 const BEYOND: f64 = 0.05;
 const BEYOND_NS: f64 = 5_000.0;
-/// Trials, each with fresh workers, that must all show it, and the share of a trial's slices that
-/// must show it: the median slice is what is published.
+/// The excess must show in every trial, of which there must be at least this many, each with fresh
+/// workers. It must show in this share of a trial's slices, because the median slice is published.
 const ACCOUNTED_TRIALS: usize = 3;
 const SHARE: f64 = 0.5;
 /// If another arm has more than this share of such slices, the machine is the cause.
@@ -127,16 +127,16 @@ fn is_beyond(slice: &Slice, threads: usize) -> bool {
     used > (1.0 + BEYOND) * (slice.wall_ns as f64 * primed + spinning) + BEYOND_NS
 }
 
-/// The share of an arm's claimed time that processes which it has started may use, and what they
-/// may use in any case.
+/// The processor time that an arm's child processes may use: a share of the time that the arm
+/// claims, and a constant.
 const STARTED_SHARE: f64 = 0.05;
 const STARTED_NS: u64 = 2_000_000;
 
-/// The share of a slice's processor time that the calling thread and the others must each have, for
-/// both to be at work.
+/// Both the calling thread and the other threads count as working if each used more than this share
+/// of a slice's processor time.
 const AT_WORK: f64 = 0.1;
 
-/// What arms do beside their calls: the trials in which each did it.
+/// What arms do besides their calls: the number of trials in which each arm did it.
 pub(crate) struct Conduct {
     /// Processes that it has started worked while it was timed.
     started: Vec<u32>,
@@ -157,8 +157,9 @@ impl Conduct {
     }
 
     /// Notes whether threads of an arm have left its processor, if several of them work. On a
-    /// shared machine two threads together may use no more than one could have, so that their
-    /// account shows nothing; but no load moves a thread to a processor that it was not granted.
+    /// shared machine two threads together may get no more processor time than one thread alone, so
+    /// their account shows nothing. But no load moves a thread to a processor that it was not
+    /// granted.
     pub(crate) fn note_outside(&mut self, race: &Race, trial: u32, arm: usize, is_outside: bool) {
         if is_outside {
             let share = share_of(race, trial, arm, &several_work);
@@ -166,7 +167,8 @@ impl Conduct {
         }
     }
 
-    /// Neither is in the account of an arm, so neither may work for it.
+    /// Refuses an arm if child processes or threads on other processors worked for it. The account
+    /// of an arm includes neither.
     pub(crate) fn check(&self, race: &Race) -> Result<(), RaceFault> {
         let all = race.trials.len();
         let is_in_all = |trials: u32| all >= ACCOUNTED_TRIALS && trials as usize == all;
@@ -187,24 +189,26 @@ fn several_work(slice: &Slice) -> bool {
     slice.own_ns.min(others) as f64 > AT_WORK * slice.used_ns as f64
 }
 
-/// Time that bringing results home may take beside the copy: the overhead of entering a framework
-/// through an adapter of ours, which is known to copy only. PyTorch's own copy takes 5 µs in a
-/// loop, but 40 where other work has pushed its code out of the caches; JAX's then took 172.
+/// The time that a homecoming may take in addition to the copy: the overhead of entering a
+/// framework through one of our adapters, which only copy. PyTorch's own copy takes 5 µs in a loop,
+/// but 40 where other work has pushed its code out of the caches; JAX's then took 172.
 const HOME_NS: u64 = 300_000;
-/// The part of the time claimed for a batch that it may take as well: long calls push code and
-/// results out of the caches (seen in a field of 17: 100 µs more for 256 KiB from JAX).
+/// A homecoming may also take the claimed time of its batch divided by this number, because long
+/// calls push code and results out of the caches (seen in a field of 17: 100 µs more for 256 KiB
+/// from JAX).
 const HOME_PART: u64 = 10;
-/// Bytes that are copied within the caches, at 10 GB/s at the least; more at 1 GB/s.
+/// Up to this many bytes are copied within the caches, at 10 GB/s or more. The rest is copied at 1
+/// GB/s.
 const NEAR_BYTES: u64 = 1 << 18;
 
-/// Nanoseconds in which so many bytes of results are copied from a library's own memory after a
-/// batch for which so much was claimed. Results of plug-ins come home within the clock.
+/// The limit in nanoseconds for copying `bytes` of results from a library's own memory, after a
+/// batch that claimed `claimed_ns`. Results of plug-ins are copied while the clock runs.
 pub(crate) fn homecoming(bytes: u64, claimed_ns: u64) -> u64 {
     let copy = bytes.min(NEAR_BYTES) / 10 + bytes.saturating_sub(NEAR_BYTES);
     copy.saturating_add(HOME_NS).saturating_add(claimed_ns / HOME_PART)
 }
 
-/// For each arm, the homecoming of results in a race that exceeded its limit least: the time that
+/// For each arm, the homecoming of the race with the smallest excess over its limit: the time that
 /// it took after the clock had stopped, and the time that was allowed.
 pub(crate) struct Homes {
     arms: Vec<Option<(u64, u64)>>,

@@ -7,15 +7,15 @@ use std::collections::BTreeSet;
 
 /// How far the first ruler may be off its trial's median, as a share, for the block to count.
 const OFF: f64 = 0.20;
-/// Readings that a trial must have to have a median worth the name.
+/// Readings that a trial must have for their median to mean anything.
 const LEAST_READINGS: usize = 3;
 /// Clean blocks that a trial must have for contaminated ones to be left out of it.
 const LEAST_CLEAN_BLOCKS: usize = 6;
 
-/// The slices of a trial that count. A block in which the scheduler took the processor from any
-/// arm, or before which a ruler was far off, is left out whole: the covariates are blind to which
-/// arm it was and to how long it took.
-/// Where too few blocks are clean, all count, and the noise shows in the interval.
+/// The slices of a trial that count. A block is left out as a whole if the scheduler took the
+/// processor from any arm in it, or if a ruler was far off before it. These covariates depend
+/// neither on which arm it was nor on how long it took.
+/// If too few blocks are clean, all of them count, and the interval shows the noise.
 pub fn counting(race: &Race, trial: u32) -> Vec<&Slice> {
     let all: Vec<&Slice> = race.slices.iter().filter(|slice| slice.trial == trial).collect();
     let mut disturbed: BTreeSet<u32> = match is_one_sided(race) {

@@ -8,7 +8,7 @@ pub enum FaultKind {
     /// Its files are no longer those that were proven, or no longer open, or the reference of its
     /// op failed.
     Broken,
-    /// A timed output was wrong, or something was written beside it.
+    /// A timed output was wrong, or bytes next to it were overwritten.
     Wrong,
     /// Its clock does not measure its work, or it reached for another process.
     Lied,

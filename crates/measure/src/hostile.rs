@@ -13,7 +13,7 @@ use proofmark_stats::Stream;
 
 /// Reports that are made unless the environment asks for more.
 const ROUNDS: u64 = 20_000;
-/// Reports of one race at the most: a race that goes on would never end.
+/// Maximum number of reports in one race. A race that needs more would never end.
 const MOST_REPORTS: u64 = 200_000;
 
 #[expect(clippy::disallowed_methods, reason = "how long a test runs is the caller's choice")]
@@ -26,12 +26,12 @@ fn rounds() -> u64 {
 struct Liars {
     arms: usize,
     stream: Stream,
-    /// How bold they are: in so many of 1000 reports any number is any number.
+    /// In how many of 1000 reports every number is arbitrary.
     boldness: u64,
     reports: u64,
 }
 
-/// Any number, extreme ones more often than chance has it.
+/// A random number, often an extreme one.
 fn any(stream: &mut Stream) -> u64 {
     let word = stream.next_u64();
     match stream.below(6) {
@@ -123,8 +123,7 @@ impl Heat for Liars {
     }
 
     fn rulers(&mut self, _: bool) -> Option<RulerTimes> {
-        // Rulers are read in a worker without a contender, but of a program that may be a
-        // stranger's.
+        // Rulers are read in a worker without a contender, but its program may be a stranger's.
         let wall_ns = [(); 3].map(|()| any(&mut self.stream));
         Some(RulerTimes { wall_ns, outer_ns: 1 + self.stream.below(1 << 20) })
     }

@@ -1,7 +1,7 @@
 //! Times proven contenders side by side.
 //!
 //! A race is made of trials (fresh worker processes, one random layout for all arms), a trial of
-//! blocks (ABBA or BAAB, or their like for more arms; ABABAB for long calls), a block of slices
+//! blocks (ABBA or BAAB, or similar orders for more arms; ABABAB for long calls), a block of slices
 //! (timed batches of about 100 µs, or one long call). Exactly one worker runs at a time; the
 //! others are stopped.
 #![forbid(unsafe_code)]

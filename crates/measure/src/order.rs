@@ -13,10 +13,10 @@ pub(crate) fn mirrored(arms: usize, stream: &mut Stream) -> Vec<usize> {
     order
 }
 
-/// A random order of the arms, so many times: ABABAB or BABABA for two arms.
+/// A random order of the arms, repeated `times` times: ABABAB or BABABA for two arms.
 ///
-/// A drift moves every pair of a block the same way, and the pairs of the next block, whose order
-/// is drawn anew, as likely the other way.
+/// A drift biases every pair of a block in the same direction. The order of the next block is drawn
+/// anew, so its pairs are as likely to be biased in the other direction.
 pub(crate) fn repeated(arms: usize, times: usize, stream: &mut Stream) -> Vec<usize> {
     drawn(arms, stream).repeat(times)
 }

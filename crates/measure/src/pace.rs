@@ -42,7 +42,7 @@ pub(crate) struct Block {
 }
 
 impl Pace {
-    /// The pace for arms whose fastest calls took so many nanoseconds.
+    /// The pace for arms whose fastest calls took `fastest` nanoseconds.
     pub(crate) fn of(fastest: &[f64], rules: &RaceRules) -> Pace {
         let slice = rules.slice_ns as f64;
         // The fastest call seen so far sets the count: a moment in which the machine was slow
@@ -59,7 +59,7 @@ impl Pace {
         }
         let longest = fastest.iter().copied().fold(0.0, f64::max);
         if rules.reveals {
-            // A slice is so long that a call before it would change nothing.
+            // The slices are so long that an untimed call before them would change nothing.
             return Pace { calls, blocks: rules.blocks, run_in: 1, is_long: false, prime: 0 };
         }
         if longest <= LONG_CALL_SLICES * slice {
@@ -75,8 +75,8 @@ impl Pace {
         Pace { calls, blocks, run_in, is_long: true, prime }
     }
 
-    /// Draws the calls of a slice, up to a quarter more or less: no call can know that it is the
-    /// last.
+    /// Draws the number of calls of a slice, up to a quarter more or less than usual, so that no
+    /// call can know that it is the last.
     pub(crate) fn draw_calls(&self, arm: usize, stream: &mut Stream) -> u32 {
         let (calls, more) = (self.calls[arm], self.calls[arm] / 4);
         calls - more + stream.below(2 * u64::from(more) + 1) as u32
@@ -86,8 +86,8 @@ impl Pace {
     ///
     /// The arm before has left its own data in the caches. Short slices are therefore each primed
     /// by an untimed call. For long calls, priming doubles the time and the distance between
-    /// neighbours. They go round instead, so that every slice follows another arm's, and are primed
-    /// only where the time itself is asked for.
+    /// neighbours. Such a block instead goes round all arms, so that every slice follows another
+    /// arm's. It is primed only if the time itself is asked for.
     pub(crate) fn block(&self, stream: &mut Stream) -> Block {
         let (arms, prime) = (self.calls.len(), self.prime);
         if self.is_long && arms > 1 {

@@ -14,17 +14,17 @@ const MOST_BUSY: f64 = 0.10;
 /// Each wait in vain divides the next one by this.
 const LESS_PATIENT: f64 = 4.0;
 
-/// How many waits in a row were in vain. All races of a process are on one machine, so that what
-/// one of them learns holds for the next.
+/// How many waits in a row were in vain. All races of a process run on one machine, so what one of
+/// them learns holds for the next.
 static IN_VAIN: AtomicU32 = AtomicU32::new(0);
 
-/// Waits until this machine is quiet, at most so long; nothing if no time is given. A machine that
-/// did not become quiet before is waited for less.
+/// Waits until this machine is quiet, for at most `most_ns`, and returns `None` if that is 0. The
+/// wait is shorter if the waits before it were in vain.
 pub fn await_quiet(most_ns: u64) -> Option<Quiet> {
     wait(most_ns, &IN_VAIN, &mut proofmark_machine::activity)
 }
 
-/// Waits until a sample is quiet or so much time has passed.
+/// Waits until a sample is quiet or the time has passed.
 fn wait(most_ns: u64, in_vain: &AtomicU32, sample: &mut dyn FnMut() -> Activity) -> Option<Quiet> {
     if most_ns == 0 {
         return None;

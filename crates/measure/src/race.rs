@@ -19,7 +19,7 @@ use proofmark_schema::{Case, ContenderId};
 use proofmark_stats::Stream;
 
 /// Races proven contenders on the case they share; arm 0 is the one the others are compared with.
-/// Arms may have different numbers of threads: the race then tells the greatest.
+/// Arms may have different numbers of threads; the race then reports the greatest.
 ///
 /// # Errors
 /// The first arm that failed. The others can be raced without it.
@@ -250,7 +250,7 @@ fn warm_up(
     }
 }
 
-/// A slice at a trial, block, position and arm, with so many untimed and timed calls.
+/// The slice of a trial, block, position and arm, with its numbers of untimed and timed calls.
 fn slice(place: (u32, u32, u32, u32), calls: (u32, u32), ran: &Ran) -> Slice {
     let ((trial, block, position, arm), (primed, calls)) = (place, calls);
     Slice {
@@ -274,7 +274,7 @@ fn slice(place: (u32, u32, u32, u32), calls: (u32, u32), ran: &Ran) -> Slice {
     }
 }
 
-/// What the clock of a device said of a slice; none on the host.
+/// The times of a slice on the clock of its device; `None` on the host.
 fn by_device(arm: u32, calls: u32, ran: &Ran) -> Option<DeviceSlice> {
     (ran.device_calls > 0).then_some(DeviceSlice {
         arm,

@@ -1,4 +1,4 @@
-//! Rulers between blocks: read for a small share of the time, and what they say afterwards.
+//! Reads the rulers between blocks, for a small share of the time, and evaluates them afterwards.
 
 use crate::counting::counting;
 use crate::stable::Heat;
@@ -22,8 +22,8 @@ pub(crate) struct Watch {
 }
 
 impl Watch {
-    /// Reads before a block: all rulers before the first, the short ones before later blocks, as
-    /// long as what readings took stays a small share of what slices took.
+    /// Reads all rulers before the first block and the short ones before later blocks, as long as
+    /// the readings take only a small share of the time of the slices.
     pub(crate) fn read(&mut self, heat: &mut dyn Heat, race: &mut Race, trial: u32, block: u32) {
         let of_trial = race.slices.iter().rev().take_while(|slice| slice.trial == trial);
         let elapsed: u64 = of_trial.map(|slice| slice.outer_ns).sum();

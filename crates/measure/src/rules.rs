@@ -7,9 +7,9 @@ use proofmark_schema::Memory;
 pub struct RaceRules {
     /// Seed of layouts, inputs and orders.
     pub seed: u64,
-    /// Trials that are run whatever the budget, so that there is an interval.
+    /// Trials that are run even beyond the budget, so that there is an interval.
     pub least_trials: u32,
-    /// Trials at the most.
+    /// Maximum number of trials.
     pub most_trials: u32,
     /// Blocks in a trial.
     pub blocks: u32,
@@ -19,12 +19,13 @@ pub struct RaceRules {
     pub budget_ns: u64,
     /// Confidence of intervals.
     pub confidence: f64,
-    /// Half-width of an interval, relative, at which a table's cell is good enough.
+    /// The relative half-width of an interval at which a cell of a table is precise enough.
     pub enough: f64,
     /// What caches and pages the arms are measured with.
     pub memory: Memory,
-    /// Whether long calls follow an untimed call of their own arm, as short ones do. A table tells
-    /// what a call takes that finds its data in the caches. A verdict is sharper without priming.
+    /// Whether long calls follow an untimed call of their own arm, as short ones do. A table
+    /// reports the time of a call with warm caches, so its calls are primed. A verdict is sharper
+    /// without priming.
     pub primes_long: bool,
     /// How long to wait for a quiet machine before the race; 0: not at all.
     pub quiet_ns: u64,
@@ -39,8 +40,8 @@ pub struct RaceRules {
 const MOST_CALLS: u32 = 6000;
 /// Length of a revealed slice: a hand-over takes less than a hundredth of it.
 const REVEALED_SLICE_NS: u64 = 3_000_000;
-/// Blocks of a revealed trial at the most: each slice takes many times its own time to write and
-/// to check.
+/// Maximum number of blocks in a revealed trial. Writing the operands of a slice and checking its
+/// results takes many times as long as the slice.
 const REVEALED_BLOCKS: u32 = 12;
 
 impl RaceRules {
@@ -63,7 +64,7 @@ impl RaceRules {
         }
     }
 
-    /// These rules for arms of which nothing is believed, with so many sets of operands.
+    /// These rules for arms whose reports are not trusted, with this number of sets of operands.
     pub(crate) fn revealing(self, sets: usize) -> RaceRules {
         RaceRules {
             slice_ns: REVEALED_SLICE_NS,

@@ -29,7 +29,7 @@ impl Clock for &Machine {
     }
 }
 
-/// What an arm does beside its work.
+/// What an arm does besides its work.
 #[derive(Clone, Copy, PartialEq)]
 enum Trick {
     None,
@@ -41,19 +41,19 @@ enum Trick {
     Underclaims,
     /// Computes half of its work in a thread that it was not granted.
     ExtraThread,
-    /// Works in two threads on a shared machine, each with half a processor, that have left the
-    /// processor which it was granted; the calling thread does this share of the work.
+    /// Works in two threads outside of the processor that it was granted, on a shared machine where
+    /// each thread has half a processor. The calling thread does this share of the work.
     Outside(f64),
-    /// Is charged with up to so many nanoseconds of others' processor time in every batch, by a
-    /// machine that steals.
+    /// Is charged with up to this many nanoseconds of others' processor time in every batch, as on
+    /// a machine with stolen time.
     Charged(f64),
-    /// Is charged so in every third batch.
+    /// Is charged in the same way, but only in every third batch.
     ChargedAtTimes(f64),
-    /// Takes so long after the clock has stopped, whatever the number of calls.
+    /// Takes this long after the clock has stopped, whatever the number of calls.
     ComputesLate(f64),
-    /// Takes so many times as long where its inputs are new.
+    /// Takes this many times as long on new inputs.
     SeesOldInputs(f64),
-    /// Takes so many times as long in calls that are made alone.
+    /// Takes this many times as long in calls that are made alone.
     SeesAudits(f64),
     /// Reaches for another process, with which the other arm dies.
     Attacks,
@@ -355,7 +355,7 @@ fn stolen_time_accuses_nobody_in_ten_thousand_comparisons_of_identical_code() {
             Err(fault) => panic!("seed {seed}: {fault}"),
         }
     }
-    // Only where every batch of both arms is charged can nothing be said.
+    // A race stays undecided only if every batch of both arms is charged.
     assert!(undecided <= 2_500, "{undecided}");
 }
 

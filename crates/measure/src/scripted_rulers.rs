@@ -128,7 +128,7 @@ fn a_processor_that_becomes_slower_is_called_throttled_and_its_drift_is_known() 
 
 #[test]
 fn blocks_before_which_a_ruler_was_far_off_do_not_count_for_any_arm() {
-    // A hold of 2 ms every 17 ms, which no switch tells of.
+    // A hold of 2 ms every 17 ms, which no context switch reveals.
     let held: fn(f64) -> f64 = |now| if now % 17e6 < 2e6 { 1.5 } else { 1.0 };
     let (race, _) = race_on(held);
     let off: usize = (0..12).map(|trial| off_blocks(&race, trial).len()).sum();

@@ -50,7 +50,7 @@ pub(crate) struct Turn {
     pub(crate) calls: u32,
     /// What the calls find in their inputs.
     pub(crate) inputs: CallInputs,
-    /// Where changes, and what is checked of the results, are drawn from.
+    /// The seed from which the changes and the checked results are drawn.
     pub(crate) seed: u64,
 }
 
@@ -59,8 +59,8 @@ pub(crate) trait Heat {
     /// Runs one batch of an arm.
     fn batch(&mut self, arm: usize, turn: &Turn) -> Result<Ran, RaceFault>;
 
-    /// Checks what a batch of so many calls on new inputs leaves, and what the batches before it
-    /// left; gives the count of elements checked, and what the batch took.
+    /// Checks the results of a batch of `calls` calls on new inputs, and what the batches before it
+    /// left. Returns the number of elements checked and the times of the batch.
     fn verify(&mut self, arm: usize, calls: u32, seed: u64) -> Result<(u64, Ran), RaceFault>;
 
     /// Processor time of processes that the arm has started.
@@ -90,8 +90,8 @@ pub(crate) trait Heat {
         0
     }
 
-    /// What the homecoming of an arm's results may take after a batch for which so much was
-    /// claimed; without a limit where the script of a test brings none home.
+    /// The limit for the homecoming of an arm's results after a batch that claimed `claimed_ns`.
+    /// The script of a test that brings no results home has no limit.
     fn homecoming_ns(&self, arm: usize, claimed_ns: u64) -> u64 {
         let _ = (arm, claimed_ns);
         u64::MAX
@@ -187,7 +187,7 @@ impl Stable for Workers<'_, '_> {
             checked,
         };
         heat(&mut arms)?;
-        // After the blocks, so that nothing timed follows a probe.
+        // The probes come after the blocks, so that nothing timed follows a probe.
         for (arm, (seen, entrant)) in self.seen.iter_mut().zip(&mut arms.entrants).enumerate() {
             let looked = seen.look(entrant, self.field[arm].operand_bytes());
             looked
@@ -206,7 +206,7 @@ impl Stable for Workers<'_, '_> {
 impl<'a, 'p> Workers<'a, 'p> {
     /// Workers for the arms of a field.
     pub(crate) fn new(field: &'a [Proven<'p>], memory: Memory) -> Self {
-        // Rulers run beside the arm that has the most processors.
+        // Rulers run next to the arm that has the most processors.
         let widest = field.iter().max_by_key(|proven| proven.threads());
         let ruler = widest.and_then(|first| first.ruler(processor_of(first)).ok());
         // If any arm has packed its weights, weights stay as they are for all arms.

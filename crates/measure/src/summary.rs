@@ -25,7 +25,7 @@ pub fn time_of_call(race: &Race, arm: u32, confidence: f64) -> Option<Interval> 
     Some(Interval { estimate, low, high, confidence })
 }
 
-/// The effects of the trials, as log-ratios, and the error that each shows of itself.
+/// The effects of the trials as log-ratios, and the error within each trial.
 pub fn trial_values(race: &Race, base: u32, arm: u32) -> (Vec<f64>, Vec<f64>) {
     let mut values = (Vec::new(), Vec::new());
     for trial in 0..race.trials.len() as u32 {
@@ -57,8 +57,8 @@ pub fn compare(race: &Race, base: u32, arm: u32, confidence: f64) -> Option<Comp
     Some(comparison(race, base, &interval, confidence, decision, trials))
 }
 
-/// The ratio of two arms from the first so many trials alone: an interval whose size was not chosen
-/// after seeing the data.
+/// The ratio of two arms from the first `trials` trials alone. The number of trials behind this
+/// interval was not chosen after seeing the data.
 pub fn ratio_of_first(
     race: &Race,
     base: u32,
@@ -72,7 +72,7 @@ pub fn ratio_of_first(
     Some(Interval { estimate, low, high, confidence })
 }
 
-/// A comparison in the words of records.
+/// A comparison in the form in which records store it.
 pub(crate) fn comparison(
     race: &Race,
     base: u32,
