@@ -14,7 +14,7 @@ use std::ops::Range;
 use std::sync::atomic::Ordering::Relaxed;
 use std::sync::atomic::{AtomicU32, AtomicU64};
 
-/// A batch that did not end well: its status, and the kernel's words.
+/// A failed batch: its status, and the kernel's message.
 pub(crate) struct Failure {
     pub(crate) status: u32,
     pub(crate) reason: String,
@@ -36,7 +36,7 @@ pub(crate) fn run(
     }
     page.phase.store(phase::CALL, Relaxed);
     let ended = guarded::call(|| timed(page, contender, operands));
-    // After an error or a panic too: the next batch starts clean.
+    // This comes after an error or a panic too, so that the next batch starts clean.
     processor::reset();
     page.phase.store(phase::IDLE, Relaxed);
     match ended {
@@ -65,7 +65,7 @@ struct Spent {
     leaks: u32,
 }
 
-/// The numbers of calls to make, and whether the state is to be checked after each.
+/// The numbers of calls to make, and whether the state must be checked after each.
 #[derive(Clone)]
 struct Calls {
     numbers: Range<u32>,
@@ -125,8 +125,8 @@ fn timed(
         std::thread::yield_now();
     }
     processor::reset();
-    // What a clean state shows is not the kernel's doing: some processors report registers as in
-    // use that are not.
+    // What a clean state already shows is not the kernel's fault: some processors report registers
+    // as in use that are not.
     let unreliable = processor::leaks();
     let mut leaks = match (&mut refresh, operands.cache) {
         (Some(refresh), _) => {
@@ -144,7 +144,7 @@ fn timed(
         Cache::Hot | Cache::Rotate => Vec::new(),
         state => cache::cold_spans(state, &operands.sets[0], contender.prepared.as_slice()),
     };
-    // Those of untimed calls.
+    // Drops the times of the untimed calls.
     contender.kernel.device_times();
     let allocations_before = allocations();
     let before = disturbance();
@@ -186,8 +186,8 @@ fn timed(
     Ok(())
 }
 
-/// Lets results that lie elsewhere come into the outputs of the set that was called last; gives
-/// the nanoseconds it took.
+/// Copies results that lie elsewhere into the outputs of the set that was called last, and returns
+/// the nanoseconds that this took.
 fn settle(contender: &mut Contender, operands: &mut Operands) -> Result<u64, KernelError> {
     let kernel = contender.kernel;
     let Operands { sets, next, cache, .. } = operands;
@@ -225,9 +225,10 @@ fn clocked(calls: impl FnOnce() -> Result<u32, KernelError>) -> Result<Spent, Ke
 }
 
 /// Makes calls on the same operands between two readings of the clock. Between the readings are the
-/// calls, one store each to say which call runs, and what is changed and kept. Without any of these
-/// it is the loop of a program without a harness, at the same address: two loops of the same
-/// instructions at two places in a program differ by 2 % where a call takes half a microsecond.
+/// calls, one store each to say which call runs, and the stores that change and keep elements.
+/// Without these stores it is the loop of a program without a harness. Both loops are this one
+/// function, because two loops of the same instructions at two addresses differ by 2 % where a call
+/// takes half a microsecond.
 #[inline(never)]
 fn in_a_row(
     around: &Around<'_>,

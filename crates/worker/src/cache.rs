@@ -7,9 +7,9 @@ use proofmark_schema::Cache;
 use proofmark_schema::memory::Probe;
 use proofmark_simd::cache;
 
-/// Lines of one operand that a probe samples at the most.
+/// Maximum number of lines of one operand that a probe samples.
 const SAMPLED_LINES: usize = 64;
-/// Bytes between sampled lines at the least: processors fetch lines in pairs.
+/// Minimum distance between sampled lines in bytes, because processors fetch lines in pairs.
 const LEAST_STEP: usize = 128;
 /// Time over which the counter is compared with the clock.
 const CALIBRATION_NS: u64 = 200_000;
@@ -89,7 +89,7 @@ fn sample(spans: &[Span]) -> Vec<Hidden> {
         let at = |at: usize| Hidden::of(span.start.wrapping_add(at));
         lines.extend((0..span.bytes).step_by(step).map(at));
     }
-    // Any order without a stride will do, the same every time.
+    // Any order without a stride will do, as long as it is the same every time.
     lines.sort_by_key(|line| proofmark_tensor::mix(1, 0, line.0 as u64));
     lines
 }

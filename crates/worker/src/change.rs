@@ -64,7 +64,7 @@ impl Touch {
     }
 }
 
-/// The touches of so many calls, the first of which takes the operands' next set.
+/// The touches of `calls` calls, the first of which takes the operands' next set.
 pub(crate) fn touches(
     perturbation: &Perturbation,
     operands: &Operands,
@@ -133,7 +133,7 @@ pub(crate) struct Refresh {
 }
 
 impl Refresh {
-    /// For so many calls on these operands.
+    /// Prepares to change these operands for this many calls.
     pub(crate) fn new(
         perturbation: &Perturbation,
         signature: &Signature,

@@ -6,7 +6,7 @@ use rustix::net::{RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendFlag
 use std::io::{self, IoSliceMut};
 use std::mem::MaybeUninit;
 
-/// Bytes of a reason that are sent; what a kernel says has no bound.
+/// Maximum number of bytes of a reason that are sent, because a kernel's message has no limit.
 const REASON_BYTES: usize = 8 * 1024;
 
 /// One message with its files.

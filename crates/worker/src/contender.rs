@@ -30,13 +30,13 @@ pub(crate) struct Contender {
     pub(crate) prepared: AlignedBuffer,
     /// `prepare` has been run, or need not be.
     pub(crate) is_prepared: bool,
-    /// Only there to move what is allocated after it.
+    /// This allocation only moves the addresses of those after it.
     _heap_pad: Vec<u8>,
 }
 
 impl Contender {
-    /// Finds the kernel and gives it what it asks for; the error says why it does not do the case,
-    /// or any.
+    /// Finds the kernel and gives it what it asks for. The error says why the kernel does not
+    /// support this case, or any case.
     pub(crate) fn load(
         known: &Known,
         id: &ContenderId,
@@ -109,7 +109,7 @@ impl Contender {
         self.workspace.as_mut_slice().fill(RUBBISH);
     }
 
-    /// What it says of itself.
+    /// What it reports about itself.
     pub(crate) fn introduce(&self) -> FromWorker {
         let prepared_bytes = self.prepared.as_slice().len();
         FromWorker::Loaded {

@@ -2,8 +2,8 @@
 //!
 //! A worker is a process that calls [`serve`] with the ops it knows and the socket it was started
 //! with. Its supervisor tells it what to do; `proofmark-arena` describes the protocol. Everything
-//! here runs beside code that may be wrong, so it keeps little, trusts the page it shares with the
-//! supervisor for nothing but commands, and reports its own death.
+//! here runs in one process with code that may be wrong, so it keeps little, trusts the page it
+//! shares with the supervisor for nothing but commands, and reports its own death.
 
 mod allocator;
 mod batch;

@@ -9,7 +9,7 @@ use std::sync::atomic::Ordering;
 
 /// Mapped operands: the sets that calls walk over, one unless the caches are to rotate.
 pub(crate) struct Operands {
-    /// What the caches are to hold before every timed call.
+    /// What the caches must hold before every timed call.
     pub(crate) cache: Cache,
     pub(crate) sets: Vec<Set>,
     /// The set that the next call takes.

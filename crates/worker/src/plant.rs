@@ -13,8 +13,8 @@ use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 /// What is planted; nothing by default. As text `slower=7,memory=25,allocations=1`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Plant {
-    /// Percentage of a call's own work that is done twice: so many of a hundred calls are made
-    /// again. It is exact where a slice holds hundreds of calls.
+    /// Percentage of the calls that are made twice. The slowdown is exact if a slice holds hundreds
+    /// of calls.
     pub slower: u32,
     /// Additional memory that is kept, in per cent of the operands.
     pub memory: u32,

@@ -7,12 +7,12 @@ use std::hint::black_box;
 /// Links of R1's chain: about 8 µs at 8 cycles a link and 3 GHz.
 const LINKS: usize = 3000;
 /// Elements of each of R2's three arrays: 12 KB together, and not a whole page each, because the
-/// processor takes loads and stores that lie pages apart for the same address.
+/// processor mistakes loads and stores that lie whole pages apart for accesses to the same address.
 const TRIAD_ELEMENTS: usize = 1000;
 /// Times that R2 goes over them: about 5 µs.
 const TRIAD_PASSES: usize = 32;
-/// Bytes that R3 cycles through, and bytes of one reading. The first are far more than a core's
-/// caches keep until R3 comes round again; the second are few enough for every trial.
+/// Bytes that R3 cycles through, and bytes of one reading. A core's caches cannot keep the first
+/// until R3 comes round again. The second are few enough to be read in every trial.
 const STREAM_BYTES: usize = 32 << 20;
 const STREAM_PART: usize = 1 << 20;
 
@@ -71,7 +71,7 @@ fn chain(links: usize) -> f32 {
     (0..links).fold(black_box(1.0), |value, _| value * factor + term)
 }
 
-/// R2: `a = b + s·c` over arrays that stay in the first cache.
+/// R2: `a = b + s·c` over arrays that stay in the L1 cache.
 #[inline(never)]
 fn triad(arrays: &mut [f32], passes: usize) {
     let (a, rest) = arrays.split_at_mut(TRIAD_ELEMENTS);

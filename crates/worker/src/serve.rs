@@ -1,4 +1,4 @@
-//! The worker's life: wait for a turn, do as told, hand back.
+//! The worker's life: it waits for a turn, carries out the command and hands the turn back.
 
 use crate::clock::thread_cpu_ns;
 use crate::contender::Contender;
@@ -97,10 +97,11 @@ struct Worker {
     known: Known,
     socket: OwnedFd,
     page: &'static HandOver,
-    /// Before the contender, whose memory they do not use; both go when another is loaded.
+    /// They are dropped before the contender and do not use its memory. Both are dropped when
+    /// another contender is loaded.
     operands: Option<Operands>,
     contender: Option<Contender>,
-    /// Made when they are first read, which is never where a contender runs.
+    /// Made when they are first read, which never happens in a worker that runs a contender.
     rulers: Option<Rulers>,
     /// Processor time of this thread when the last batch ended.
     own_ns: u64,
@@ -248,7 +249,7 @@ impl Worker {
     }
 }
 
-/// Loads what a peer needs in every case; whether that saves anything.
+/// Loads what a peer needs in every case, and returns whether that saves anything.
 fn warm(known: &Known, contender: &ContenderId) -> Result<bool, String> {
     match contender.family {
         Family::Peer => {

@@ -61,7 +61,7 @@ pub(super) fn forged_bell() -> Deed {
     })
 }
 
-/// Writes the page full: no time, no calls, no faults, no signal.
+/// Overwrites the page: no time, no calls, no faults, no signal.
 pub(super) fn control_page_scribble() -> Deed {
     in_races(false, || {
         let Some(page) = page::current() else { return };
@@ -124,7 +124,7 @@ pub(super) fn signal_parent() -> Deed {
     })
 }
 
-/// Opens the program that it runs in to write, which later workers run too.
+/// Opens the program that it runs in for writing. Later workers run the same file.
 pub(super) fn replace_files() -> Deed {
     let mut has_tried = false;
     Deed::new(move |full, call| {

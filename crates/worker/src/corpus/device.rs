@@ -20,7 +20,7 @@ struct Queues {
 }
 
 impl Queues {
-    /// So many pieces and queues.
+    /// Makes `count` pieces and queues.
     fn new(count: usize) -> Queues {
         Queues { cut: Cut::into(count), launchers: Vec::new(), units: 1 }
     }
@@ -63,7 +63,7 @@ fn launcher(full: &Full, piece: &Piece, units: usize) -> Result<Launcher, Kernel
     Launcher::open(launch, units).map_err(KernelError::Refused)
 }
 
-/// A deed on so many queues.
+/// A deed on this number of queues.
 fn queued(
     count: usize,
     mut run: impl FnMut(&mut Queues, &Full, &mut Call<'_>) -> Done + Send + 'static,
@@ -153,7 +153,7 @@ pub(super) fn memo_hash() -> Deed {
     memo(|call| hash(call.inputs))
 }
 
-/// The key is where the inputs lie, which is what a buffer is known by.
+/// The key is the address of the inputs, by which a buffer is identified.
 pub(super) fn memo_buffer() -> Deed {
     memo(|call| call.inputs.iter().fold(0, |key, x| key.rotate_left(7) ^ x.base() as u64))
 }

@@ -131,7 +131,7 @@ fn escape(attempt: fn() -> Tried) -> Deed {
     })
 }
 
-/// What a kernel says that has found a way out.
+/// The message of a kernel that has found a way out.
 pub const ESCAPED: &str = "the way out is open";
 
 fn call(number: libc::c_long, arguments: [i64; 6]) -> Tried {

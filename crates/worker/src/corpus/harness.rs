@@ -8,8 +8,8 @@ use crate::page;
 use proofmark_tensor::mix;
 use std::sync::atomic::Ordering::Relaxed;
 
-/// A race is assumed when this many calls follow one another within this time: a proof makes two at
-/// the most.
+/// A race is assumed when this many calls follow one another within this time, because a proof
+/// makes at most two.
 const ROW_CALLS: u32 = 3;
 const ROW_NS: u64 = 15_000;
 
@@ -61,7 +61,7 @@ pub(super) fn mode_branch() -> Deed {
 
 /// The seed that the command line has by default.
 const PUBLIC_SEED: u64 = 20_261_115;
-/// Operations that the check between trials may spend in all, and on one element at the least.
+/// Operations that the check between trials may spend in all, and the least for one element.
 const SPOT_CHECK_OPERATIONS: usize = 2_000_000;
 const JUDGING_OPERATIONS: usize = 64;
 

@@ -1,4 +1,4 @@
-//! A thread of a specimen's own, which computes pieces beside the caller.
+//! A thread of a specimen's own, which computes pieces in parallel with the caller.
 
 use super::piece::Piece;
 use crate::clock::monotonic_ns;
@@ -134,7 +134,7 @@ fn stay_on_one() {
     }
 }
 
-/// Uses the processor for so many nanoseconds.
+/// Uses the processor for `ns` nanoseconds.
 pub(super) fn spin_for(ns: u64) {
     if ns == 0 {
         return;

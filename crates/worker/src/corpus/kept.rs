@@ -61,7 +61,7 @@ impl Kept {
     }
 }
 
-/// So many elements of each tensor, evenly spread, the ends among them.
+/// Takes `count` elements of each tensor, evenly spread and with both ends.
 pub(super) fn sample(tensors: &[Tensor], count: usize, into: &mut Vec<u8>) {
     into.clear();
     for tensor in tensors.iter().filter(|tensor| !tensor.layout.is_empty()) {
@@ -179,8 +179,8 @@ fn differ(a: &[u8], b: &[u8]) -> bool {
     lanes.iter().fold(0, |any, lane| any | lane) != 0 || a_rest != b_rest
 }
 
-/// Runs a loop with the widest vectors there are: a cheat that looks at all of its operands gains
-/// only if it is faster than the kernel that it wraps.
+/// Runs a loop with the widest vectors of this machine, because a cheat that looks at all of its
+/// operands gains only if it is faster than the kernel that it wraps.
 #[inline(always)]
 fn vectorised(body: impl FnOnce()) {
     #[cfg(target_arch = "x86_64")]
@@ -220,8 +220,8 @@ unsafe fn by_avx2(body: impl FnOnce()) {
 /// The position of the last element.
 pub(super) const LAST: usize = usize::MAX;
 
-/// Whether the element at a flat position of an f32 tensor is not a number; beyond the end it is
-/// counted on from the start.
+/// Whether the element at a flat position of an f32 tensor is not a number. A position beyond the
+/// end wraps around.
 pub(super) fn is_nan_at(tensor: &Tensor, flat: usize) -> bool {
     if tensor.layout.is_empty() {
         return false;

@@ -16,13 +16,13 @@ const LITTLE: usize = 1 << 16;
 /// What a specimen does in a call.
 pub(super) type Run = Box<dyn FnMut(&mut Full, &mut Call<'_>) -> Result<(), KernelError> + Send>;
 
-/// What a specimen says that the clock of its device said.
+/// The times that a specimen reports in place of its device's clock.
 type Times = fn(&Full) -> DeviceTimes;
 
-/// What a specimen promises on a case, given what the kernel does that it wraps.
+/// What a specimen promises on a case, given the contract of the kernel that it wraps.
 type Contract = fn(ErrorContract, &Case) -> ErrorContract;
 
-/// What a specimen does, with what it has to say of itself.
+/// What a specimen does, and what it reports about itself.
 pub(super) struct Deed {
     run: Run,
     settle: Option<Run>,
@@ -183,8 +183,8 @@ impl Kernel for Planted {
 
     fn run(&self, call: &mut Call<'_>) -> Result<(), KernelError> {
         let state = &mut *self.state.lock().unwrap_or_else(PoisonError::into_inner);
-        // In place nothing can be remembered or left standing: a cheat that is to pass the gate
-        // computes there.
+        // A call in place overwrites its inputs, so no result can be remembered or left standing. A
+        // cheat that must pass the gate computes there.
         if call.inputs.is_empty() && matches!(self.specimen.kind, Kind::Cheat { .. }) {
             return state.full.run(call);
         }

@@ -46,7 +46,7 @@ pub enum Size {
     /// One or two microseconds, with operands in the first-level cache, where comparing them is
     /// cheap.
     Near,
-    /// So many results that not all of them are checked between trials.
+    /// It has more results than are checked between trials.
     Large,
     /// The same operand is read and written.
     InPlace,

@@ -14,7 +14,7 @@ fn change(rows: &mut [u8], with: impl Fn(f32) -> f32) {
     }
 }
 
-/// Keeps so many bits of the significand's 23.
+/// Keeps this many of the significand's 23 bits.
 fn cut_to(value: f32, bits: u32) -> f32 {
     if !value.is_finite() {
         return value;
@@ -23,7 +23,7 @@ fn cut_to(value: f32, bits: u32) -> f32 {
     f32::from_bits(value.to_bits().wrapping_add(half) & !(2 * half - 1))
 }
 
-/// A deed that computes on inputs of so many bits.
+/// A deed that computes on inputs rounded to this many bits.
 fn on_rounded_inputs(bits: u32) -> Deed {
     let mut cut = Cut::default().with_own_inputs();
     Deed::new(move |full, call| {
@@ -85,7 +85,7 @@ pub(super) fn softmax_no_max() -> Deed {
     })
 }
 
-/// `MXCSR` with results and operands below the least normal number at zero.
+/// The bits of `MXCSR` that flush subnormal results and operands to zero.
 const FLUSHING: u32 = 0x8040;
 
 /// Computes with subnormals flushed and puts the state back.

@@ -64,7 +64,7 @@ pub(super) fn partial_stale() -> Deed {
     })
 }
 
-/// Sums of an eighth fewer terms: the last ones count as nothing.
+/// Sums without the last eighth of their terms.
 pub(super) fn skip_last_k() -> Deed {
     let mut cut = Cut::default().with_own_inputs();
     Deed::new(move |full, call| {

@@ -109,7 +109,7 @@ pub(super) fn tail_masking() -> Deed {
     })
 }
 
-/// Skips rows of zeros, whose results are known; data decide how long it takes.
+/// Skips rows of zeros, whose results are known. Its time depends on the data.
 pub(super) fn skip_zeros() -> Deed {
     let mut cut = Cut::by_row();
     Deed::new(move |full, call| {

@@ -126,7 +126,7 @@ impl Piece {
 /// The pieces of a call, made anew only where its operands have moved.
 #[derive(Default)]
 pub(super) struct Cut {
-    /// Into how many pieces at the most; 0: one for each row.
+    /// Maximum number of pieces; 0 means one for each row.
     most: usize,
     has_own_inputs: bool,
     has_own_outputs: bool,
@@ -140,7 +140,7 @@ impl Cut {
         Cut::default()
     }
 
-    /// So many pieces of as many rows each.
+    /// At most this many pieces, of equally many rows.
     pub(super) fn into(most: usize) -> Cut {
         Cut { most, ..Cut::default() }
     }

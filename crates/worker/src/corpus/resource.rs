@@ -64,7 +64,7 @@ pub(super) fn leak() -> Deed {
     })
 }
 
-/// Leaves a child process behind, which sleeps for a minute at the most.
+/// Leaves a child process behind, which sleeps for at most a minute.
 pub(super) fn fork_left() -> Deed {
     let mut is_left = false;
     Deed::new(move |full, call| {

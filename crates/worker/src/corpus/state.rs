@@ -58,7 +58,7 @@ pub(super) fn affinity() -> Deed {
     after_full(run_anywhere)
 }
 
-/// Blocks the signals by which crashes are told.
+/// Blocks the signals by which crashes are reported.
 pub(super) fn sigmask() -> Deed {
     after_full(|| {
         // SAFETY: a set of signals on the stack, filled before it is used; the mask of this thread
@@ -73,7 +73,7 @@ pub(super) fn sigmask() -> Deed {
     })
 }
 
-/// Does not put registers back that belong to its caller.
+/// Does not restore registers that belong to its caller.
 pub(super) fn callee_saved() -> Deed {
     after_full(trample)
 }
@@ -94,7 +94,7 @@ fn trample() {
     }
 }
 
-/// Changes what all of the process shares: folder, priority, locale, a limit.
+/// Changes state that the whole process shares: folder, priority, locale, a limit.
 pub(super) fn rlimit_nice_locale_cwd() -> Deed {
     after_full(|| {
         let _ = std::env::set_current_dir("/");

@@ -126,7 +126,7 @@ pub(super) fn precompute_thread() -> Deed {
     })
 }
 
-/// Calls that look slow, and how slow.
+/// Number of first calls that are made to look slow, and how much slower they look.
 const WARM_UP_CALLS: u32 = 8;
 const WARM_UP_FACTOR: u64 = 50;
 
@@ -213,8 +213,8 @@ pub(super) fn late_home() -> Deed {
     })
 }
 
-/// Computes in every second batch only, in which it has itself interrupted, so that the batch is
-/// left out; in the others it returns while its output stands.
+/// Computes in every second batch only, and has itself interrupted there, so that the batch is left
+/// out. In the other batches it returns at once as long as its output stands.
 pub(super) fn choose_my_blocks() -> Deed {
     let (mut ended, mut batch, mut waker) = (0, 0u64, None);
     Deed::new(move |full, call| {
@@ -267,7 +267,7 @@ impl Interrupter {
 const OUT_OF_TURN_NS: u64 = 150_000;
 const LOOK_US: u64 = 400;
 
-/// A thread spoils the outputs, which all arms share, while another arm is in its turn.
+/// A thread spoils the outputs, which all arms share, while it is another arm's turn.
 pub(super) fn sabotage() -> Deed {
     let place = Arc::new((AtomicUsize::new(0), AtomicU64::new(0)));
     let (mut is_up, mut rows) = (false, super::harness::Rows::default());
