@@ -86,7 +86,7 @@ impl Certificate<'_> {
         &self.proofs
     }
 
-    /// What the contender says of itself.
+    /// What the contender reports about itself.
     pub fn receipt(&self) -> &Receipt {
         &self.receipt
     }

@@ -5,7 +5,7 @@ use proofmark_schema::proof::Errors;
 use proofmark_schema::{DType, ErrorContract, Underflow};
 use proofmark_tensor::round_to;
 
-/// What errors are measured in, as a contract has it.
+/// How errors are measured under a contract.
 #[derive(Clone, Copy, Debug)]
 pub struct Measure {
     /// The unit `u` of the precision that sums are promised in.
@@ -13,13 +13,13 @@ pub struct Measure {
     /// Errors up to this size count as none: a contender that flushes subnormals may lose this
     /// much.
     pub floor: f64,
-    /// Whether the scale includes what contracts that promise less are forgiven.
+    /// Whether the scale includes the additional error that weaker contracts are allowed.
     pub forgives: bool,
 }
 
-/// What the error of a contender with this contract is measured in, and what it may lose near
-/// zero. A flushed step is at most the least normal number, and at most so much larger in the
-/// result: a norm of small numbers divides by the root of its `eps`.
+/// How the error of a contender with this contract is measured, and what it may lose near zero. A
+/// flushed step loses at most the smallest normal number. The result may lose `AMPLIFIED` times as
+/// much, because a norm of small numbers divides by the root of its `eps`.
 pub fn measure(contract: &ErrorContract) -> Measure {
     const AMPLIFIED: f64 = 4096.0;
     let floor = match contract.underflow {
@@ -35,9 +35,9 @@ pub fn measure(contract: &ErrorContract) -> Measure {
 pub struct Score {
     /// The error of each element in units of `u·scale`, beyond the half unit in the last place that
     /// rounding to the output type costs any kernel. Infinite where the class is wrong (a number
-    /// where NaN is due, a finite value where overflow is due).
+    /// instead of NaN, a finite value instead of an overflow).
     pub q: Vec<f64>,
-    /// The position of the greatest.
+    /// The position of the greatest error.
     pub worst: usize,
     /// All summaries.
     pub errors: Errors,
@@ -97,7 +97,8 @@ struct Ruler {
     /// The first magnitude that is no longer finite. It stands for infinity, so that a result near
     /// overflow is judged by distance like any other.
     ceiling: f64,
-    /// Beyond this magnitude infinity is due; infinite for a type that has none.
+    /// Beyond this magnitude the right result is infinity. It is infinite for a type without
+    /// infinities.
     overflow: f64,
     smallest: f64,
     /// 1 for types that round, 0 for integers.
@@ -225,8 +226,8 @@ impl Sums {
     }
 }
 
-/// Means over rows: elements of a row share a factor or a sum, and with it an error, so the row
-/// and not the element is what can be averaged as independent.
+/// Means over rows. The elements of a row share a factor or a sum, and with it an error, so only
+/// rows can be averaged as independent samples.
 struct RowMeans {
     row: usize,
     current: (f64, usize),
@@ -256,7 +257,7 @@ impl RowMeans {
     /// The mean, and how many of its standard errors it lies from 0 (0 below thirty rows).
     ///
     /// Rows of one or two elements have no such mean: a norm of two numbers is always 1 and -1, so
-    /// that all rows have the same results, and with them the same rounding errors.
+    /// all rows have the same results and the same rounding errors.
     fn finish(mut self) -> (f64, f64) {
         self.close();
         let n = self.means.len() as f64;

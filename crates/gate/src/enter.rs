@@ -15,11 +15,12 @@ use proofmark_tensor::Placement;
 pub struct Seat {
     /// The processor it is kept on, if on one.
     pub cpu: Option<usize>,
-    /// What its caches are to hold and what pages its operands are to lie on.
+    /// The state of the caches and the kind of pages that its operands need.
     pub memory: Memory,
     /// Bytes that sets of operands must exceed together, where calls walk over them.
     pub rotate_bytes: u64,
-    /// How often a second of its processor time it notes where it is, for a profile; none: never.
+    /// Samples that it takes of itself in a second of processor time, for a profile; `None` if it
+    /// takes none.
     pub sampled_hertz: Option<u64>,
     /// It races with others: its inputs change between calls, and it is stopped while it is not
     /// its turn.
@@ -34,8 +35,8 @@ const MOST_SETS: u64 = 4096;
 
 impl Proven<'_> {
     /// Starts a fresh worker with the trial's layout, loads the contender, then reveals the
-    /// inputs, packs weights and poisons the outputs. Beside another entrant on the same case it
-    /// works in the other's operands.
+    /// inputs, packs weights and poisons the outputs. If another entrant on the same case is given,
+    /// it works in the other's operands.
     ///
     /// # Errors
     /// If the worker cannot be started or dies, if it opens other files than were proven, or if the

@@ -29,7 +29,7 @@ pub struct Entrant<'p> {
     pub(crate) left: Vec<Left>,
 }
 
-/// Calls of a revealed batch of which one element is checked, at the most.
+/// Maximum number of calls of a revealed batch of which one element is checked.
 const SINGLE_CALLS: u64 = 64;
 
 /// What one timed call left at one place.
@@ -46,7 +46,7 @@ pub enum Unverified {
     /// The worker failed.
     #[error(transparent)]
     Failed(#[from] Fault),
-    /// An output is wrong, or something was written beside it.
+    /// An output is wrong, or bytes next to it were overwritten.
     #[error("{0}")]
     Wrong(String),
     /// The op's own reference failed, so that no output can be checked.
@@ -215,8 +215,8 @@ impl<'p> Entrant<'p> {
         self.worker.seal_inputs()
     }
 
-    /// What loads of operands take in the cache state that was asked for, and right afterwards;
-    /// `None` for hot caches, or where the machine cannot tell.
+    /// The times of loads from operands in the requested state of the caches, and right afterwards;
+    /// `None` for hot caches, or if the machine cannot measure them.
     ///
     /// # Errors
     /// If the worker dies or the kernel fails.
@@ -259,9 +259,9 @@ impl<'p> Entrant<'p> {
         self.worker.is_outside(cpu)
     }
 
-    /// Poisons the outputs, audits the contender with so many calls, half of them on inputs that
-    /// were never seen before, and checks all that the last one left; then what timed calls left
-    /// before. Gives the count of elements checked, and what the batch took.
+    /// Poisons the outputs and audits the contender with `calls` calls, half of them on inputs that
+    /// were never seen before. Checks all results of the last call, then what timed calls left
+    /// before. Returns the number of elements checked and the times of the batch.
     ///
     /// # Errors
     /// What is wrong, or how the worker failed.
@@ -411,7 +411,7 @@ impl<'p> Entrant<'p> {
     }
 }
 
-/// Says that a wrong output is one of a call between others.
+/// Adds to the reason that the wrong output is of a call between others.
 fn in_a_row(wrong: Unverified) -> Unverified {
     match wrong {
         Unverified::Wrong(what) => Unverified::Wrong(format!("{what}, after a call in a row")),

@@ -146,8 +146,8 @@ impl<'e> Examination<'e> {
         sampling::want(self.by.op, self.case, &self.signature.outputs()[k], self.by.rules.seed)
     }
 
-    /// The truth about the wanted elements of output `k`. A contender is not blamed where there is
-    /// none: it is neither wrong nor proven.
+    /// The truth about the wanted elements of output `k`. If there is no truth, the contender is
+    /// neither wrong nor proven.
     pub(crate) fn truth(
         &self,
         inputs: &Values,

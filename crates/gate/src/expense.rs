@@ -1,4 +1,4 @@
-//! What an examination takes, before it is made: counted from the lists that the stages walk.
+//! The cost of an examination, counted in advance from the lists that the stages walk.
 
 use crate::rules::Rules;
 use crate::sampling;
@@ -18,14 +18,14 @@ pub struct Expense {
     pub filled: u64,
     /// Elements that the oracle is asked for.
     pub judged: u64,
-    /// Operations that it takes for them, by the op's definition.
+    /// Operations that the oracle needs for them, by the op's definition.
     pub operations: u64,
 }
 
 /// Operations that one call of exp or a similar function counts as.
 const TRANSCENDENTAL: u64 = 16;
 
-/// What examining a case takes; nothing for a case that does not fit its op.
+/// The cost of examining a case; zero for a case that does not fit its op.
 pub fn expense(op: &dyn Op, case: &Case, rules: &Rules) -> Expense {
     let Ok(signature) = check_case(op, case) else { return Expense::default() };
     let of = Outline { op, case, signature: &signature, rules };
@@ -79,9 +79,9 @@ fn runs(of: &Outline<'_>) -> Runs {
     let signs = if specials.signed_zero { plants.div_ceil(2) } else { 0 };
     let changes = if is_empty { 0 } else { trust::changes(of).len() };
     let judged = memory::setups(of).len() + exact + zero_mean + structured + plants + changes;
-    // Without truths: two calls for shape; repeats, other thread counts and the first other path;
-    // laws. One more call and truth each for what the self-proof plants its errors in, and a
-    // truth for zeros.
+    // Some calls need no truth: two for shape, those for repeats, other thread counts and the first
+    // other path, and those for laws. The self-proof makes one more call, with a truth, and plants
+    // its errors in the result. One more truth is compared with zeros.
     let paths = rules.siblings.len().min(1);
     let repeats = 1 + reproducible::REPEATS + rules.other_threads.len() + paths;
     let laws = if is_empty || op.laws().is_empty() { 0 } else { 1 + op.laws().len() };

@@ -1,6 +1,7 @@
 //! What other projects' correctness gates would say of the same output.
 //!
-//! Re-implemented from their published rules, for `selftest gate` to print beside ours.
+//! The rules are re-implemented from their publications. `selftest gate` prints their results next
+//! to ours.
 
 /// A published acceptance rule.
 #[derive(Clone, Copy, Debug)]
@@ -9,7 +10,7 @@ pub struct OtherGate {
     pub name: &'static str,
     /// Where the rule is used.
     pub used_by: &'static str,
-    /// Whether it accepts `got` where `want` is due.
+    /// Whether it accepts `got` if the right result is `want`.
     pub accepts: fn(want: &[f64], got: &[f64]) -> bool,
 }
 
@@ -34,8 +35,8 @@ pub const OTHER_GATES: [OtherGate; 5] = [
     },
 ];
 
-/// Applies a rule to finite elements. Elsewhere classes must agree. This is generous: most of these
-/// tools do not test such inputs.
+/// Applies a rule to finite elements. For all other elements, only the classes must agree. This is
+/// generous: most of these tools do not test such inputs.
 fn every(want: &[f64], got: &[f64], accepts: fn(f64, f64) -> bool) -> bool {
     want.iter().zip(got).all(|(&want, &got)| {
         if want.is_nan() || got.is_nan() {

@@ -47,7 +47,7 @@ impl<'a> Proven<'a> {
         &self.proof
     }
 
-    /// What it says of itself.
+    /// What it reports about itself.
     pub fn receipt(&self) -> &Receipt {
         &self.receipt
     }
@@ -75,10 +75,10 @@ impl<'a> Proven<'a> {
         self.signature.bytes()
     }
 
-    /// Starts the process that reads the rulers beside this contender.
+    /// Starts the process that reads the rulers while this contender is raced.
     ///
     /// # Errors
-    /// If no process can be had.
+    /// If no process can be started.
     pub fn ruler(&self, cpu: Option<usize>) -> Result<Ruler, Fault> {
         self.arena.ruler(cpu)
     }

@@ -27,7 +27,7 @@ pub(crate) enum State {
     /// Changed step by step, up to call `call` of a batch whose first call took set `first` of
     /// `sets`: only those steps count that changed the same set.
     Stepped { change: Change, call: u64, first: u64, sets: u64 },
-    /// All changed, so many calls before the last of a batch.
+    /// All changed, this many calls before the last of a batch.
     Fresh { change: Change, before_last: u64 },
 }
 

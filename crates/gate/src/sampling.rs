@@ -24,8 +24,8 @@ pub(crate) fn spot_check(op: &dyn Op, case: &Case, output: &Operand, seed: u64) 
     within(SPOT_CHECK_OPERATIONS, JUDGING_OPERATIONS, op, case, output, seed)
 }
 
-/// Single elements at the most that are checked for one arm in a trial, and the operations that
-/// these checks may take.
+/// Maximum number of single elements that are checked for one arm in a trial, and the operations
+/// that these checks may take.
 const SINGLE_CHECKS: u64 = 16;
 const SINGLE_OPERATIONS: u64 = 1_000_000;
 

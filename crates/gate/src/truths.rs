@@ -75,8 +75,9 @@ impl Kept {
         Kept { truths: HashMap::new(), questions: Vec::new(), numbers: 0, room }
     }
 
-    /// Keeps a truth. Any others make room for it: contenders go through the same cases in the same
-    /// order, so the oldest are those that are wanted next.
+    /// Keeps a truth, and drops arbitrary others to make room for it. The oldest are not dropped
+    /// first: contenders go through the same cases in the same order, so the oldest are needed
+    /// next.
     fn keep(&mut self, question: Question, truth: Arc<Truth>) {
         let numbers = numbers(&truth);
         if numbers > self.room || self.truths.contains_key(&question) {

@@ -57,7 +57,7 @@ pub(crate) fn run(exam: &mut Examination<'_>) -> Result<(), Box<Refusal>> {
     Ok(())
 }
 
-/// In units of the smallest subnormal, what flushing a subnormal result to zero costs.
+/// The error of flushing a subnormal result to zero, in units of the smallest subnormal.
 fn flush_allowance(exam: &Examination<'_>) -> f64 {
     let dtype = exam.signature.outputs()[0].dtype;
     2f64.powi(dtype.min_exponent()) / dtype.smallest()
