@@ -1,7 +1,8 @@
-//! Taking charge of a copy of a worker, of which only the worker itself says the number.
+//! Takes charge of a copy of a worker. Only the worker itself reports the number of the copy.
 //!
-//! Whatever process this one takes charge of, it stops, resumes and ends. A hostile worker may name
-//! any number, so the kernel must say of that process what is true of a copy and of nothing else.
+//! This process stops, resumes and ends every process that it takes charge of. A hostile worker may
+//! name any number, so the kernel must report facts about that process that are true of a copy and
+//! of no other process.
 
 use crate::descendants;
 use crate::process::Process;

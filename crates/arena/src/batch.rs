@@ -85,9 +85,9 @@ pub struct Ran {
     pub settle_ns: u64,
     /// Calls whose events a device has kept; 0 on the host.
     pub device_calls: u32,
-    /// What their kernels took on the device's clock.
+    /// The time of their kernels on the device's clock.
     pub device_kernel_ns: u64,
-    /// What moving their operands took on the device's clock.
+    /// The time of moving their operands on the device's clock.
     pub device_copy_ns: u64,
     /// Involuntary switches of the calling thread.
     pub switches: u32,
@@ -125,8 +125,8 @@ impl Ran {
         }
     }
 
-    /// What the supervisor saw of a batch and the kernel accounts for. What only the worker can
-    /// tell is 0, but for what it admits to have left changed.
+    /// What the supervisor and the kernel measured of a batch. Everything that only the worker can
+    /// report is 0, except the state that it admits to have left changed.
     pub(crate) fn by_supervisor(start_ns: u64, outer_ns: u64, used_ns: u64, leaks: u32) -> Ran {
         Ran {
             start_ns,

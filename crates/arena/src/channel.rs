@@ -1,4 +1,4 @@
-//! The supervisor's end of the socket: whole messages, with memory files beside them.
+//! The supervisor's end of the socket: whole messages, each with its memory files.
 
 use proofmark_schema::wire::{MAX_OPERANDS, MESSAGE_LIMIT};
 use rustix::fd::{BorrowedFd, OwnedFd};

@@ -10,8 +10,8 @@ use std::fs;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
-/// Notes in a receipt which files of code a process has mapped, beside those that the receipt
-/// names already. A process that has ended has none.
+/// Notes in a receipt which files of code a process has mapped, in addition to those that the
+/// receipt names already. A process that has ended has none.
 pub(crate) fn note(pid: Pid, receipt: &mut Receipt) {
     let path = |name: &str| format!("/proc/{}/{name}", pid.as_raw_nonzero());
     let maps = fs::read(path("maps")).unwrap_or_default();

@@ -1,4 +1,4 @@
-//! How a worker died, told from its ending and from what its signal handler wrote.
+//! How a worker died, derived from its ending and from what its signal handler wrote.
 
 use crate::operand::Attached;
 use crate::process::Ending;

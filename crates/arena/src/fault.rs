@@ -4,7 +4,7 @@ use proofmark_schema::crash::{Crash, Phase};
 use std::fmt::Write as _;
 use std::io;
 
-/// Why a worker did not do what it was told.
+/// Why a worker did not carry out its command.
 #[derive(Clone, Debug, thiserror::Error)]
 pub enum Fault {
     /// The contender does not do the case.

@@ -95,7 +95,7 @@ struct Known {
 static KNOWN: Mutex<Known> = Mutex::new(Known { by_stamp: BTreeMap::new(), kept: None });
 
 /// Keeps the hashes of large files in a file too, and takes those that an earlier process kept
-/// there. A file that others may write is not believed; without a file, every process hashes anew.
+/// there. A file that others may write is not trusted; without a file, every process hashes anew.
 /// `now` is the time in seconds since 1970.
 pub fn keep_hashes_in(file: &Path, now: u64) {
     let mut known = KNOWN.lock().unwrap_or_else(PoisonError::into_inner);

@@ -24,7 +24,7 @@ fn rounds() -> u64 {
     asked.map_or(ROUNDS, |count| count.parse().expect("PROOFMARK_HOSTILE_ROUNDS is a number"))
 }
 
-/// Random numbers, the extreme ones among them more often than chance has it.
+/// Random numbers, many of them extreme.
 struct Dice {
     seed: u64,
     drawn: u64,
@@ -221,8 +221,8 @@ fn any_message_is_read_or_refused() {
     assert_eq!(read_answer(None), Err(Cause::NoAnswer));
 }
 
-/// Every number that a worker can name for its copy, those of all processes of this machine among
-/// them. The process that is started here for another purpose must live on.
+/// A worker may name any number for its copy, also that of any process of this machine. The process
+/// that is started here for another purpose must live on.
 #[test]
 fn any_number_of_a_copy_leaves_other_processes_alone() {
     #[expect(clippy::disallowed_methods, reason = "a process that is no worker")]

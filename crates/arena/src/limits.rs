@@ -11,7 +11,7 @@ pub struct Limits {
     pub cpu: Duration,
     /// Wall-clock time for the same. It is lax because a busy machine makes honest kernels late.
     pub wall: Duration,
-    /// No answer and no processor time used for so long means a deadlock.
+    /// A worker that gives no answer and uses no processor time for this long has a deadlock.
     pub silence: Duration,
     /// Memory of the worker's own, operands not counted.
     pub memory_bytes: u64,
@@ -35,8 +35,8 @@ impl Default for Limits {
 const SLOW_RATE: f64 = 2e8;
 
 impl Limits {
-    /// These limits for calls of so many operations. A large case without vector instructions takes
-    /// minutes, and a kernel that takes that long does not hang.
+    /// These limits for calls of `operations` operations. A large case without vector instructions
+    /// takes minutes, and a kernel that takes that long does not hang.
     pub(crate) fn for_calls_of(self, operations: u64) -> Limits {
         let more = Duration::from_secs_f64(operations as f64 / SLOW_RATE);
         Limits { cpu: self.cpu + more, wall: self.wall + 3 * more, ..self }

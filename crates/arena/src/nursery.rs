@@ -53,8 +53,8 @@ impl Arena {
     }
 }
 
-/// What contenders have in common that one original serves: wrong kernels of own ops are all made
-/// by the same interpreter.
+/// The key that all contenders of one original share. Wrong kernels of own ops have one key,
+/// because the same interpreter makes all of them.
 fn kind_of(contender: &ContenderId) -> String {
     match contender.family {
         Family::Mutant => Family::Mutant.name().to_owned(),

@@ -11,7 +11,7 @@ use rustix::fs::SealFlags;
 use std::ops::Range;
 use std::{fmt, io};
 
-/// How an operand is to be laid out.
+/// How an operand must be laid out.
 #[derive(Clone, Debug, PartialEq)]
 pub struct OperandPlan {
     /// Name in the op's signature.
@@ -28,8 +28,8 @@ pub struct OperandPlan {
     pub sets: usize,
     /// The pages that it is to lie on; the kernel may decide otherwise.
     pub pages: Pages,
-    /// Workers change it between calls, through a mapping of their own beside the kernel's. They
-    /// can make such a mapping until [`crate::Worker::seal_inputs`].
+    /// Workers change it between calls, through a mapping of their own in addition to the kernel's.
+    /// They can make such a mapping until [`crate::Worker::seal_inputs`].
     pub changes: bool,
 }
 
@@ -40,7 +40,7 @@ const LINE_BYTES: usize = 64;
 /// A byte that a kernel wrote outside of its operand.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Stray {
-    /// Name of the operand beside it.
+    /// Name of the operand next to it.
     pub operand: String,
     /// Where it lies.
     pub place: StrayPlace,
@@ -49,9 +49,9 @@ pub struct Stray {
 /// Where a stray byte lies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum StrayPlace {
-    /// So many bytes before the first element.
+    /// This many bytes before the first element.
     BeforeStart(usize),
-    /// So many bytes after the first byte past the last element.
+    /// This many bytes after the first byte past the last element.
     PastEnd(usize),
     /// In the padding after a row.
     BetweenRows {
@@ -242,7 +242,7 @@ impl Attached {
         Some(Stray { operand: self.plan.name.clone(), place })
     }
 
-    /// The place of a byte of slack that lies so far after a set's first element.
+    /// The place of a byte of slack that lies `inside` bytes after a set's first element.
     fn place_inside(&self, inside: usize) -> StrayPlace {
         if inside >= self.span_bytes() {
             StrayPlace::PastEnd(inside - self.span_bytes())
@@ -278,8 +278,8 @@ impl Attached {
         })
     }
 
-    /// Names an address of the worker, which has element 0 at `base`, if it lies in or beside
-    /// this operand.
+    /// Names an address of the worker, which has element 0 at `base`, if it lies in or next to this
+    /// operand.
     pub(crate) fn name_address(&self, address: u64, base: u64) -> Option<String> {
         let guard = self.mapping.guard_bytes() as i128;
         let (offset, file) = (self.offset as i128, self.mapping.len() as i128);

@@ -7,7 +7,7 @@ use std::io;
 
 /// Bytes of output kept.
 const TAIL_BYTES: usize = 64 * 1024;
-/// Bytes taken at once at most, so that a flood cannot hold up the supervisor.
+/// Maximum number of bytes taken at once, so that a flood cannot hold up the supervisor.
 const GULP_BYTES: usize = 1 << 20;
 
 /// The reading end of a worker's output.

@@ -44,7 +44,7 @@ impl Process {
         Process::watch(pid, pidfd)
     }
 
-    /// The same of a child for which a descriptor is open.
+    /// The same for a child whose descriptor is already open.
     pub(crate) fn watch(pid: Pid, pidfd: OwnedFd) -> io::Result<Process> {
         let facts = || Ok((ProcessClock::of(pid)?, File::open(proc_path(pid, "statm"))?));
         match facts() {

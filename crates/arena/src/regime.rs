@@ -16,7 +16,7 @@ pub struct Regime {
     /// What peers and own kernels may do in a sandbox, by id. All others compute and do nothing
     /// else.
     pub permits: BTreeMap<String, Permit>,
-    /// Peers that are libraries of a user's own, by name.
+    /// Peers that are the user's own libraries, by name.
     pub strangers: BTreeSet<String>,
 }
 
@@ -32,7 +32,7 @@ impl Default for Regime {
 }
 
 impl Regime {
-    /// The same rules with the level that contenders need which are judged together: a sandbox as
+    /// The same rules with the level that contenders need if they are judged together: a sandbox as
     /// soon as one of them is a stranger's code. All of them get the same level, so that none has
     /// an advantage.
     #[must_use]

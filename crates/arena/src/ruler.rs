@@ -25,7 +25,7 @@ impl Arena {
     /// Starts a process for the rulers, pinned to a processor.
     ///
     /// # Errors
-    /// If no process can be had.
+    /// If no process can be started.
     pub fn ruler(&self, cpu: Option<usize>) -> Result<Ruler, Fault> {
         let mut ruler = Ruler(self.spawn(&Spawn { cpu, ..Spawn::default() })?);
         // The first reading allocates the stream's memory. That time belongs to no measurement.

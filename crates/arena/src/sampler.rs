@@ -62,7 +62,7 @@ const HEAD: usize = 1024;
 const TAIL: usize = 1032;
 
 impl Sampler {
-    /// Samples a thread, 0 for the calling one, so many times a second while it runs.
+    /// Samples a thread, 0 for the calling one, `hertz` times a second while it runs.
     ///
     /// # Errors
     /// If the kernel does not allow it (`kernel.perf_event_paranoid`, a container's filter).

@@ -35,7 +35,7 @@ pub struct Spawn {
     pub cpu: Option<usize>,
     /// The layout of its address space; none: as the kernel randomises it.
     pub layout: Option<FixedLayout>,
-    /// How often a second of its processor time it notes where it is; none: never.
+    /// Samples that it takes of itself in a second of processor time; `None` if it takes none.
     pub sampled_hertz: Option<u64>,
     /// Operations of the longest call, for which it is given time beyond its limits.
     pub operations: u64,
@@ -124,12 +124,12 @@ impl Arena {
     /// parents: use a worker on the thread that started it, or on one that thread outlives.
     ///
     /// # Errors
-    /// If no process can be had, or it is not a worker.
+    /// If no process can be started, or it is not a worker.
     pub fn spawn(&self, options: &Spawn) -> Result<Worker, Fault> {
         self.spawn_with(&Permit::default(), options)
     }
 
-    /// The same for a contender that may do more.
+    /// The same for a contender that has further permissions.
     pub(crate) fn spawn_with(&self, permit: &Permit, options: &Spawn) -> Result<Worker, Fault> {
         let mut confined = self.confined(permit, options.cpu)?;
         let (channel, control) =

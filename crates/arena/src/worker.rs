@@ -31,7 +31,7 @@ use std::sync::atomic::Ordering::{Relaxed, Release};
 /// The part of a batch that waiting for a processor may take before the batch counts as disturbed.
 const WAITED_PART: u64 = 20;
 
-/// What a loaded contender says of itself.
+/// What a loaded contender reports about itself.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Loaded {
     /// Version, build, path.
@@ -112,7 +112,7 @@ impl Worker {
         self.process.waited_ns().saturating_add(own_waited_ns())
     }
 
-    /// Whether nothing is believed that it says.
+    /// Whether its reports are not trusted.
     fn is_mistrusted(&self) -> bool {
         self.guard.as_ref().is_some_and(|guard| guard.level == Isolation::T3)
     }
@@ -144,7 +144,7 @@ impl Worker {
         match answer? {
             FromWorker::Loaded { receipt, contract, workspace_bytes, prepared_bytes, settles } => {
                 self.operands.clear();
-                // What the worker itself says of its files is not believed.
+                // What the worker itself reports about its files is not trusted.
                 let mut receipt = Receipt { program: None, libraries: Vec::new(), ..*receipt };
                 self.note_code(&mut receipt);
                 Ok(Loaded { receipt, contract, workspace_bytes, prepared_bytes, settles })
@@ -214,7 +214,7 @@ impl Worker {
     /// in the caches.
     ///
     /// # Errors
-    /// If memory cannot be had; else as for every command.
+    /// If memory cannot be allocated; else as for every command.
     pub fn attach(&mut self, plans: &[OperandPlan]) -> Result<(), Fault> {
         self.attach_for(plans, Cache::Hot)
     }
@@ -256,8 +256,8 @@ impl Worker {
         self.done(&ToWorker::Attach { operands, cache }, &files)
     }
 
-    /// What loads of the operands' lines take in the state that they were attached for, and right
-    /// afterwards; nothing where the machine cannot tell.
+    /// The times of loads from the operands' lines in the state that they were attached for, and
+    /// right afterwards; `None` if the machine cannot measure them.
     ///
     /// # Errors
     /// As for every command.
@@ -313,8 +313,8 @@ impl Worker {
         self.operands.iter().map(Attached::changing_bytes).sum()
     }
 
-    /// What call `call` of the last perturbed batch, untimed ones counted, left at its spoiled
-    /// place: the bits of that element.
+    /// The bits of the element that call `call` of the last perturbed batch left at its spoiled
+    /// place. Untimed calls are counted.
     ///
     /// # Panics
     /// If there is no such operand or call.
@@ -371,7 +371,7 @@ impl Worker {
         self.operands[i].unwritten(pattern)
     }
 
-    /// The first byte that was written beside a writable operand since it was attached.
+    /// The first byte that was written next to a writable operand since it was attached.
     pub fn stray(&self) -> Option<Stray> {
         self.operands.iter().find_map(Attached::stray)
     }
@@ -523,7 +523,8 @@ impl Worker {
         // A worker that is resumed reads the word first.
         match self.is_held {
             true => self.process.resume(),
-            // Fails for no valid address; a worker that is not waiting yet reads the word first.
+            // The call cannot fail for a valid address. A worker that is not waiting yet reads the
+            // word first.
             false => drop(futex::wake(&page.turn, futex::Flags::empty(), 1)),
         }
         let bytes = |operand: &Attached| operand.file_bytes() + operand.changing_bytes();
