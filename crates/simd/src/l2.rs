@@ -6,7 +6,7 @@ use std::sync::OnceLock;
 pub const USUAL_L2_BYTES: usize = 2 << 20;
 
 /// Bytes of one core's L2 cache. The processor is asked once.
-// The code that asks has no place in a kernel that calls this.
+// Inlined, the query would only bloat the kernels that call this.
 #[inline(never)]
 pub fn l2_bytes() -> usize {
     static KNOWN: OnceLock<usize> = OnceLock::new();
@@ -23,7 +23,7 @@ fn reported() -> Option<usize> {
     let second = |leaf: u32| {
         let listed = (0..MOST).map(|index| __cpuid_count(leaf, index));
         let mut present = listed.take_while(|cache| cache.eax & 0x1f != 0);
-        // Not the type 2, which caches instructions alone.
+        // Type 2 caches instructions alone.
         present.find(|cache| cache.eax & 0x1f != 2 && cache.eax >> 5 & 7 == 2)
     };
     let cache = [4, 0x8000_001d].into_iter().filter(is_known).find_map(second)?;

@@ -27,7 +27,7 @@ fn slices_shorter_than_a_vector_are_refused_by_whole_loads_and_stores() {
 fn a_transposed_square_has_each_bit_pattern_where_it_belongs() {
     at_every_level!(|simd: S| {
         let (lanes, from_stride, to_stride) = (S::LANES, S::LANES + 3, S::LANES + 1);
-        // Signalling NaNs among them: moving must not make them quiet.
+        // The patterns include signalling NaNs, which moving must not make quiet.
         let pattern = |i: usize, j: usize| 0x7f80_0001 + (i * 37 + j) as u32;
         let mut source = vec![0.0_f32; lanes * from_stride];
         let mut target = vec![0.0_f32; lanes * to_stride];

@@ -318,9 +318,9 @@ impl Simd for Scalar {
     }
     #[inline(always)]
     fn pow2_scale(self, x: f32, n: f32) -> f32 {
-        // What one factor cannot hold goes first: should that product already round, it is so
-        // small that the second one underflows to zero, as the exact result does. The order
-        // "largest part first" would round twice.
+        // The part of the exponent that one factor cannot hold goes first. If that product already
+        // rounds, it is so small that the second product underflows to zero, as the exact result
+        // does. The order "largest part first" would round twice.
         let n = self.to_int(n);
         let main = n.clamp(-126, 127);
         let rest = (n - main).clamp(-126, 127);

@@ -59,7 +59,7 @@ pub fn request_amx() -> bool {
     false
 }
 
-/// Does nothing, for [`request_amx`] is never true.
+/// Does nothing, because [`request_amx`] is never true.
 ///
 /// # Safety
 ///

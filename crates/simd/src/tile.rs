@@ -59,7 +59,7 @@ impl Tiles {
         None
     }
 
-    /// Never called, for there is no value to call it on.
+    /// Never called, because there is no value to call it on.
     ///
     /// # Safety
     ///
@@ -75,7 +75,7 @@ impl Tiles {
         match *self {}
     }
 
-    /// Never called, for there is no value to call it on.
+    /// Never called, because there is no value to call it on.
     ///
     /// # Safety
     ///

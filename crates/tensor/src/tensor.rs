@@ -72,7 +72,7 @@ pub struct Tensor {
     /// Shape and row stride.
     pub layout: Layout,
     base: *mut u8,
-    /// Bytes vouched for at construction; public fields may change, this bounds every view.
+    /// Bytes promised at construction. Public fields may change, but this bounds every view.
     bytes: usize,
     writable: bool,
 }

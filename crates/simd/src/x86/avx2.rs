@@ -384,7 +384,8 @@ impl Simd for Avx2 {
             let low = _mm256_max_epi32(n, _mm256_set1_epi32(-126));
             _mm256_min_epi32(low, _mm256_set1_epi32(127))
         };
-        // What one factor cannot hold goes first; see the Scalar level for why this rounds once.
+        // The part that one factor cannot hold goes first; see the Scalar level for why this rounds
+        // once.
         let n = self.to_int(n);
         let main = clamp(n);
         // SAFETY: `self` proves AVX2; registers only.

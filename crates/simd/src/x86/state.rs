@@ -1,6 +1,6 @@
 //! Processor state that a kernel must hand back as it found it: reading, checking, resetting.
 //!
-//! What [`upper_state`] tells, measured on a Sapphire Rapids Xeon:
+//! What [`upper_state`] reports, measured on a Sapphire Rapids Xeon:
 //!
 //! | code before | AVX (2) | opmask (5) | ZMM_Hi256 (6) | Hi16_ZMM (7) |
 //! |---|---|---|---|---|
@@ -88,7 +88,7 @@ pub fn mxcsr() -> u32 {
     value
 }
 
-/// Sets `MXCSR`, for putting back an earlier value; reserved bits are dropped, for they trap.
+/// Sets `MXCSR`, for putting back an earlier value; reserved bits are dropped, because they trap.
 ///
 /// The compiler assumes the default control bits: any others are for code in `asm!` alone, and
 /// for tests that leave them behind on purpose.
@@ -100,7 +100,7 @@ pub fn set_mxcsr(value: u32) {
     }
 }
 
-/// Whether [`upper_state`] can tell anything here.
+/// Whether [`upper_state`] can report anything here.
 pub fn upper_state_known() -> bool {
     abilities().xgetbv_in_use
 }

@@ -11,7 +11,7 @@ use std::{io, ptr, slice};
 /// Bytes of inaccessible address space on either side of the body.
 const GUARD_BYTES: usize = 64 * 1024;
 
-/// Bytes that shared memory is read and written by.
+/// Bytes of the words by which shared memory is read and written.
 const WORD: usize = size_of::<u64>();
 
 /// Bytes of a huge page.
@@ -206,9 +206,9 @@ impl Mapping {
         unsafe { slice::from_raw_parts_mut(self.base(), self.bytes) }
     }
 
-    /// A copy of some bytes as they are now. Another process may write them meanwhile: then each
-    /// aligned word of the copy is from before or after, and what is said of the copy stays true
-    /// of the copy.
+    /// A copy of some bytes as they are now. Another process may write them meanwhile. Each aligned
+    /// word of the copy is then from before or after that write, but the copy itself no longer
+    /// changes.
     ///
     /// # Panics
     /// If the range does not lie within the memory.

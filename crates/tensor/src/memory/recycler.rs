@@ -7,8 +7,8 @@ const CLASSES: usize = 48;
 
 /// Buffers given back, by size; a request is served by one of its class if there is one.
 ///
-/// What a buffer holds is what its last user left: it is for scratch memory, which is written
-/// before it is read.
+/// A buffer still holds what its last user left in it. It is meant for scratch memory, which is
+/// written before it is read.
 #[derive(Debug)]
 pub struct Recycler {
     free: [Vec<AlignedBuffer>; CLASSES],
