@@ -1,4 +1,4 @@
-//! What others do on this machine while we do nothing.
+//! What other processes do on this machine while this one sleeps.
 
 use crate::clock::seconds_of;
 use crate::kernel_text::{pressure_total_us, processor_ticks, read};
@@ -23,10 +23,10 @@ pub struct Activity {
     pub busy: f64,
 }
 
-/// Sleeps for a tenth of a second and says what others did meanwhile.
+/// Sleeps for a tenth of a second and reports what other processes did meanwhile.
 ///
-/// Pressure is that of the sample and not the kernel's average over ten seconds, which would
-/// remember what the caller itself did before.
+/// The pressure is measured over the sample. The kernel's average over ten seconds would include
+/// what the caller itself did before.
 pub fn activity() -> Activity {
     let ticks = || read("/proc/stat").and_then(|text| processor_ticks(&text)).unwrap_or_default();
     let waited = || read("/proc/pressure/cpu").and_then(|text| pressure_total_us(&text));

@@ -10,7 +10,7 @@ pub(crate) fn seconds_of(work: impl FnOnce()) -> f64 {
     start.elapsed().as_secs_f64()
 }
 
-/// Seconds since 1970 (UTC), by which the age of a probe is told.
+/// Seconds since 1970 (UTC), from which the age of a probe is computed.
 #[expect(clippy::disallowed_methods, reason = "a probe says when it was made")]
 pub fn unix_seconds() -> u64 {
     SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs())

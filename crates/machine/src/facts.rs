@@ -36,7 +36,7 @@ pub(crate) fn cpus() -> Vec<usize> {
     }
 }
 
-/// Bytes of one core's second cache; the usual ones where the machine does not say.
+/// Bytes of one core's L2 cache; a usual size if the machine does not report it.
 pub fn second_cache_bytes() -> u64 {
     let caches = processor::caches();
     let second = caches.iter().find(|cache| cache.level == 2 && cache.kind != "instruction");

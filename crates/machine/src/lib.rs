@@ -1,6 +1,6 @@
 //! What this computer is and can do now: facts, load, probes, limits.
 //!
-//! Everything here reads the machine and changes nothing on it, but for the time slices of a thread
+//! Everything here reads the machine and changes nothing on it, except the time slices of a thread
 //! that asks for short ones. Nothing reads the environment:
 //! a cap on instruction sets or a folder to check comes from the caller.
 

@@ -1,4 +1,4 @@
-//! What the processor says of itself: brand, caches, features, hypervisor.
+//! What the processor reports about itself: brand, caches, features, hypervisor.
 
 use crate::kernel_text::{cache_size, field, read};
 use proofmark_schema::machine::CacheFacts;

@@ -4,8 +4,8 @@ use crate::clock::seconds_of;
 use proofmark_tensor::Pool;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// What a window lasts: far above the clock's step and a region's start, far below the time
-/// between two interruptions.
+/// Length of a window: far above the clock's step and the start of a parallel region, far below the
+/// time between two interruptions.
 const WINDOW_SECONDS: f64 = 1e-3;
 /// Windows of a turn. The warm-up window before them is not counted: it wakes threads and units.
 const WINDOWS: usize = 4;
@@ -15,7 +15,7 @@ const MOST: u64 = 1 << 40;
 /// One rate and its windows.
 pub(super) struct Gauge<'a> {
     threads: usize,
-    /// Does so many units on the thread of that index.
+    /// Does this many units of work on the thread of that index.
     work: Box<dyn Fn(usize, u64) + Sync + 'a>,
     /// Brings a working set into its cache on the thread of that index, before each turn.
     ready: Box<dyn Fn(usize) + Sync + 'a>,
@@ -79,7 +79,7 @@ impl<'a> Gauge<'a> {
         MOST
     }
 
-    /// What a window of so many units lasts at a rate of all threads together.
+    /// The length of a window of `size` units at a rate of all threads together.
     fn seconds(&self, size: u64, rate: f64) -> f64 {
         (size * self.threads as u64) as f64 / rate
     }

@@ -25,12 +25,12 @@ pub(super) const CHASED: [usize; 8] =
 /// Sizes of the data caches in bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Caches {
-    /// First, second and third; 0 for a third that is not there.
+    /// L1, L2 and L3; 0 if there is no L3.
     pub bytes: [u64; 3],
 }
 
 impl Caches {
-    /// Those of this machine; common sizes where it does not say.
+    /// The caches of this machine; common sizes if it does not report them.
     pub fn here() -> Caches {
         let known = processor::caches();
         let size = |level: u8| {
@@ -40,8 +40,8 @@ impl Caches {
         Caches { bytes: [size_or(1, 32 << 10), size_or(2, 1 << 20), size_or(3, 0)] }
     }
 
-    /// Bytes of a thread's working set in a level when `threads` share what is shared; `None`
-    /// for a level that is not there or cannot be told from the one before.
+    /// Bytes of a thread's working set in a level if `threads` threads share its shared caches;
+    /// `None` for a level that is not there or cannot be distinguished from the one before.
     pub(super) fn working_set(&self, level: Level, threads: usize) -> Option<usize> {
         let [first, second, third] = self.bytes.map(|bytes| bytes as usize);
         let bytes = match level {

@@ -1,9 +1,9 @@
 //! Probes of what the machine can do at best.
 //!
 //! Everything asked for is gauged in turn, a few milliseconds each, round after round: a slow
-//! minute of the machine hits all gauges alike. A limit is what clean milliseconds give (the 99th
-//! percentile of arithmetic; the 95th of memory, whose caches may by chance hold more than they
-//! should). A median is what the usual millisecond gives.
+//! minute of the machine hits all gauges alike. A limit is the rate of clean milliseconds (the 99th
+//! percentile for arithmetic; the 95th for memory, whose caches may by chance hold more than they
+//! should). A median is the rate of a usual millisecond.
 
 mod gauge;
 #[cfg(all(test, target_arch = "x86_64"))]
@@ -49,9 +49,9 @@ pub struct Ask {
 /// How long to probe.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Effort {
-    /// So many turns of every gauge.
+    /// This many turns of every gauge.
     Turns(usize),
-    /// Whole rounds until so many seconds have passed, at least one.
+    /// Whole rounds, at least one, until this many seconds have passed.
     Seconds(f64),
 }
 
@@ -70,13 +70,13 @@ impl Ask {
 enum Reads {
     /// Steps of a unit's loop.
     Compute(Unit, Peak),
-    /// Steps of so many cycles.
+    /// Steps of this many cycles.
     Clock(u64),
     /// Blocks of a kind of traffic in a working set of a level.
     Bandwidth(Level, Traffic, usize),
     /// Loads in a working set.
     Latency(usize),
-    /// Regions of so many threads.
+    /// Parallel regions of this many threads.
     ForkJoin(usize),
 }
 

@@ -1,4 +1,4 @@
-//! The least time of a call that the machine's limits allow, and what holds it.
+//! The least time of a call that the machine's limits allow, and which limit binds.
 
 use super::{Ask, Caches, Effort, probe};
 use proofmark_schema::probe::{DeviceProbe, DeviceRate, Level, Probe, Traffic, Unit};
@@ -41,8 +41,8 @@ impl Ceilings {
         Ceilings { probe: Mutex::new(saved.unwrap_or_default()), caches: Caches::here(), cap }
     }
 
-    /// The limits of a call on so many units of a device; none if it was not probed, or is not the
-    /// same any more, or has other arithmetic for the elements than was probed.
+    /// The limits of a call on a device and some of its units. `None` if the device was not probed,
+    /// has changed since, or has other arithmetic for the elements than was probed.
     pub fn of_device(&self, device: &Device, call: &Demand) -> Option<Limits> {
         let known = self.probe.lock().unwrap_or_else(PoisonError::into_inner);
         let units = (call.threads as u64).min(device.limits.compute_units.max(1));
@@ -54,7 +54,7 @@ impl Ceilings {
         Some(device_roofline(probe, call))
     }
 
-    /// The limits of a call; what is not known yet is probed shortly.
+    /// The limits of a call. A short probe measures what is not known yet.
     pub fn limits(&self, call: &Demand) -> Limits {
         let mut known = self.probe.lock().unwrap_or_else(PoisonError::into_inner);
         let missing = missing(&known, &self.caches, self.cap, call);
@@ -115,8 +115,8 @@ fn units(call: &Demand, cap: Isa) -> impl Iterator<Item = Unit> {
     Unit::ALL.into_iter().filter(move |unit| unit.isa() <= cap && unit.serves(dtype, sums_products))
 }
 
-/// Share of a working set that at best does not fit into the caches before a level, so that it
-/// must pass that level's gate.
+/// The least share of a working set that does not fit into the caches before a level, and that must
+/// therefore come from that level.
 fn share_beyond(caches: &Caches, level: Level, threads: usize, working_set: Option<u64>) -> f64 {
     let [first, second, third] = caches.bytes;
     let own = threads as u64;
@@ -132,7 +132,7 @@ fn share_beyond(caches: &Caches, level: Level, threads: usize, working_set: Opti
 /// The limits of a call from what is known of the machine.
 ///
 /// The unit is the machine's best for the elements' type, not the one that a contender chose:
-/// efficiency is against the machine. Traffic is held by each level on the way for the share of
+/// efficiency is relative to the machine. Each level on the way limits the traffic for the share of
 /// the working set that the caches before it cannot hold, however well they are used.
 pub fn roofline(known: &Probe, caches: &Caches, cap: Isa, call: &Demand) -> Limits {
     let threads = call.threads.max(1);
@@ -171,8 +171,8 @@ pub fn roofline(known: &Probe, caches: &Caches, cap: Isa, call: &Demand) -> Limi
     }
 }
 
-/// Least seconds for a call's bytes at a level: reads at the rate of reads, writes at that of
-/// writes, both together at the best rate of anything.
+/// Least seconds for a call's bytes at a level: reads at the rate of reads, writes at the rate of
+/// writes, and both together at the best rate of any traffic.
 fn traffic_seconds(known: &Probe, level: Level, threads: usize, work: &Work) -> Option<f64> {
     let best = |kinds: &[Traffic]| {
         let here = known.bandwidth.iter().filter(|of| (of.level, of.threads) == (level, threads));
@@ -251,10 +251,11 @@ mod tests {
 
     #[test]
     fn only_what_the_caches_before_cannot_hold_passes_a_level() {
-        // Twice the first cache: half of it comes from the second, 50 GB/s against 200.
+        // The working set is twice the L1 cache: half of it comes from L2, 50 GB/s against 200.
         let (bound, ns) = held(&call(0, 96 << 10, 96 << 10));
         assert_eq!((bound, ns), (Bound::L2, f64::from(48 << 10) / 50.0));
-        // Barely more than the first cache: the rest passes quickly, the first cache holds it.
+        // The working set is barely larger than the L1 cache. The rest passes quickly, so L1 is the
+        // bound.
         assert_eq!(held(&call(0, 50 << 10, 50 << 10)).0, Bound::L1);
         let cold = Demand { working_set: None, ..call(0, 4096, 0) };
         assert_eq!(held(&cold), (Bound::Dram, 409.6));
