@@ -1,4 +1,4 @@
-//! The records that met on the same case, and their times beside each other.
+//! The records of one case together, with their times next to each other.
 
 use proofmark_schema::quantity::Interval;
 use proofmark_schema::record::{Performance, Record};

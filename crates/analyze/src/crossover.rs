@@ -85,7 +85,7 @@ pub enum Answer {
     Unclear,
 }
 
-/// Places of a first look at an axis, at the most.
+/// Maximum number of places of a first look at an axis.
 const COARSE: usize = 7;
 /// How near to each other the bounds of a crossing are brought, as a ratio.
 const NARROW: f64 = 1.2;

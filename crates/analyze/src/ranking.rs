@@ -66,7 +66,7 @@ pub struct Contest<'a> {
     pub is_clear: bool,
 }
 
-/// Contenders in the order in which they are to be preferred.
+/// Contenders in order of preference.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Ranking<'a> {
     /// The first is the overall winner.

@@ -1,4 +1,4 @@
-//! Where the time goes that the machine's limits would not need, op by op.
+//! How much time each op takes beyond what the machine's limits need.
 
 use crate::cells::{cells, field, geometric_mean};
 use crate::metrics;

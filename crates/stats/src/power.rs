@@ -55,7 +55,7 @@ fn simpson(from: f64, to: f64, value: impl Fn(f64) -> f64) -> f64 {
     if width > 0.0 { (0..=STEPS).map(weighed).sum::<f64>() * width / 3.0 } else { 0.0 }
 }
 
-/// The least effect that `trials` trials of this spread find with this power. It is printed beside
+/// The least effect that `trials` trials of this spread find with this power. It is printed next to
 /// every result, so that a result without a change can be interpreted.
 ///
 /// For a race with looks, `alpha` is the level of the look ([`crate::Looks::level_at`]). `None`

@@ -1,4 +1,4 @@
-//! Centres that a few wild values do not move, and views beside the centre.
+//! Centres that a few outliers do not move, and views of the rest of a distribution.
 
 use crate::mean::mean;
 use crate::quantile::{median, quantile};
@@ -28,12 +28,12 @@ pub fn trimmed_mean(values: &[f64], cut: f64) -> Option<f64> {
 }
 
 /// The share of the fastest slices that [`floor_ratio`] reads: low enough to be undisturbed, high
-/// enough not to hang on one value.
+/// enough not to depend on one value.
 const FLOOR: f64 = 0.05;
 
 /// The ratio of the 5th percentiles: what the contenders do when nothing disturbs them.
 ///
-/// A second opinion beside the median (Chen and Revels, 2016, argue for the minimum): if the two
+/// A second opinion besides the median (Chen and Revels, 2016, argue for the minimum): if the two
 /// disagree in sign, the distributions differ in shape. `None` unless both floors are positive.
 pub fn floor_ratio(base: &[f64], arm: &[f64]) -> Option<f64> {
     let (base, arm) = (quantile(base, FLOOR)?, quantile(arm, FLOOR)?);

@@ -1,4 +1,4 @@
-//! Values in the order of time: do neighbours move together, and is there a drift.
+//! Values in the order of time: whether neighbours move together, and whether there is a drift.
 
 use crate::mean::{Interval3, mean};
 use crate::quantile::median;

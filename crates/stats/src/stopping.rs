@@ -1,17 +1,17 @@
-//! When a race may stop, and with which word.
+//! When a race may stop, and with which verdict.
 
 use crate::power::minimum_detectable_effect;
 use crate::ratio::{RatioInterval, ratio_interval, ratio_interval_at_level, ratio_p_value};
 use crate::sequential::Looks;
 use crate::verdict::{Decision, REPORT_MARGIN, SAME_MARGIN, decide};
 
-/// Error rate of a whole race: one wrong word in a hundred at most.
+/// Error rate of a whole race: at most one wrong verdict in a hundred.
 pub const ALPHA: f64 = 0.01;
 
 /// Power that the detectable effect is stated for.
 const POWER: f64 = 0.9;
 
-/// No p-value of a race is said to be less.
+/// The least p-value that is reported for a race.
 const LEAST_P: f64 = 1e-11;
 
 /// The stopping rule of a race: a pure function of the trials so far, so that every verdict
@@ -80,7 +80,7 @@ pub struct Conclusion {
     pub trials: u32,
     /// Why nothing was decided, in words; present exactly with [`Decision::Undecided`].
     pub undecided_because: Option<&'static str>,
-    /// The share by which the arms would have to differ to be found out nine times in ten.
+    /// The share by which the arms would have to differ for a race to detect it nine times in ten.
     pub detectable: Option<f64>,
     /// The p-value of the whole race, over all its looks.
     pub p_value: Option<f64>,

@@ -11,7 +11,7 @@ pub(super) const METRIC: Metric = Metric {
     // Only what goes through Rust's allocator is counted: a library has its own.
     formula: |record| match record.contender.family {
         Family::Peer => None,
-        // Only the worker can count them, and nothing that it says is believed there.
+        // Only the worker can count them, and at this level nothing that it reports is trusted.
         _ if record.isolation == Isolation::T3 => None,
         _ => Some(record.judged.performance()?.allocations_per_call),
     },

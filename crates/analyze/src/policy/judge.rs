@@ -24,7 +24,7 @@ pub enum Change {
     Same,
     /// Neither could be shown, but it is not slower by more than the limit.
     Within,
-    /// It is slower, by no more than needs no explanation.
+    /// It is slower, but by so little that it needs no explanation.
     Slower,
     /// It is slower by more, and explained.
     Explained,
@@ -32,7 +32,7 @@ pub enum Change {
     Unexplained,
     /// It is slower by more than any explanation allows.
     Blocked,
-    /// On which side of the limit it lies could not be told.
+    /// It could not be decided on which side of the limit it lies.
     Undecided,
     /// A side was refused, so there is nothing to compare.
     Refused,
@@ -58,7 +58,7 @@ impl Change {
 /// Why a case is worth another race.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Open {
-    /// An interval crosses a limit or a target: as many trials as may be.
+    /// An interval crosses a limit or a target. This is worth the maximum number of trials.
     Unclear,
     /// Memory or allocations grew in the only race: a few trials show whether that was chance.
     SeenOnce,

@@ -137,7 +137,7 @@ pub struct Rules {
     pub accepts: Vec<Accept>,
     /// Names for cases.
     pub tags: Vec<Tag>,
-    /// What is to be reached.
+    /// What the project wants to reach.
     pub targets: Vec<Target>,
 }
 
