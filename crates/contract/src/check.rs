@@ -121,7 +121,7 @@ pub fn check_case(op: &dyn Definition, case: &Case) -> Result<Signature, BadCase
             return Err(BadCase::MissingAxis { axis: axis.name.to_owned(), known: known() });
         }
     }
-    // Before any op multiplies sizes, so that none of them has to look for overflow.
+    // This comes before any op multiplies sizes, so that no op has to check for overflow.
     if let Some((axis, size)) = case.axes.iter().find(|(_, size)| *size > MOST_OF_AXIS) {
         return Err(BadCase::LongAxis { axis: axis.clone(), size: *size });
     }

@@ -4,7 +4,7 @@ use crate::{Call, KernelError};
 use proofmark_terms::{Case, ErrorContract, Isa};
 use std::fmt;
 
-/// A kernel's word that it does not do a case.
+/// The reason why a kernel does not support a case.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Unsupported(pub String);
 
@@ -32,14 +32,14 @@ pub enum PartUnit {
     MultiplyAdds(fn(&Case) -> usize),
 }
 
-/// What the clock of a device said of calls: sums over those whose events it kept.
+/// The times of calls on the clock of a device: sums over the calls whose events it kept.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct DeviceTimes {
     /// Calls whose events were kept.
     pub calls: u32,
-    /// What their kernels took.
+    /// The time of their kernels.
     pub kernel_ns: u64,
-    /// What moving their operands to the device and back took.
+    /// The time of moving their operands to the device and back.
     pub copy_ns: u64,
 }
 
@@ -142,8 +142,8 @@ pub trait Kernel: Send + Sync + 'static {
         Ok(())
     }
 
-    /// What the clock of its device said of the calls since this was last asked. The host has no
-    /// other clock than the one that times calls.
+    /// The times of the calls since this was last asked, on the clock of its device. The host has
+    /// no clock besides the one that times calls.
     fn device_times(&self) -> DeviceTimes {
         DeviceTimes::default()
     }

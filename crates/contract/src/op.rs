@@ -41,8 +41,8 @@ pub trait Op: Definition {
     /// Terms in the longest sum of one output element.
     fn reduction(&self, case: &Case) -> u64;
 
-    /// How many independent sequences the rows of outputs belong to in turn, where the truth about
-    /// a row takes all rows before it in its sequence; 0 where each element stands alone.
+    /// How many independent sequences the rows of outputs make up, one after the other, if the
+    /// truth about a row needs all rows before it in its sequence; 0 if each element stands alone.
     fn sequences(&self, case: &Case) -> usize {
         let _ = case;
         0
@@ -62,8 +62,8 @@ pub trait Op: Definition {
     /// The truth about the wanted elements of the written operand number `output`.
     fn oracle(&self, case: &Case, inputs: &Values, output: usize, want: &Want) -> Truth;
 
-    /// The same for any op, also one whose oracle is a program of the user that may fail. The gate
-    /// asks only this.
+    /// The same for any op, including one whose oracle is a program of the user that may fail. The
+    /// gate calls only this method.
     ///
     /// # Errors
     /// Why there is no truth about this case or these inputs.

@@ -105,8 +105,8 @@ impl Perturbation {
         let input = pick(&self.inputs, which as u32);
         let output = pick(&self.outputs, (which >> 32) as u32);
         let (high, low) = ((place >> 32) as u32, place as u32);
-        // The place as a share of rows and columns: the same share of the output's rows and
-        // columns depends on it where outputs and inputs share either.
+        // The place is a share of the rows and columns. Where outputs and inputs share either, the
+        // output at the same share depends on it.
         let change = input.map(|part| {
             let (row, col) = (below(part.rows, high), below(part.cols, low));
             (part.at(row, col), change_mask(part.dtype, bits))

@@ -89,11 +89,11 @@ impl Truth {
     }
 }
 
-/// Why the truth about an output cannot be had. The ops of this project always have it; an op whose
+/// Why there is no truth about an output. The ops of this project always have it; an op whose
 /// reference is a program of the user may not.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum NoTruth {
-    /// What runs the reference is not on this machine; the words say how to get it.
+    /// The program that runs the reference is not on this machine; the text says how to get it.
     Absent(String),
     /// The reference is valid, but its error scale cannot be derived.
     Underivable(String),
