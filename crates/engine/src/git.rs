@@ -59,8 +59,8 @@ impl Repository {
         })
     }
 
-    /// The first of some paths that a commit has as a file, with its text; a link has that of the
-    /// file of the commit that it leads to.
+    /// The first of these paths that is a file of the commit, with its text. A link has the text of
+    /// the file that it leads to in the commit.
     pub(crate) fn first_file(
         &self,
         commit: &str,
@@ -79,7 +79,7 @@ impl Repository {
         Ok(Some((first.path.clone(), found)))
     }
 
-    /// Those of some paths that are files or links of a commit.
+    /// The paths among these that are files or links of a commit.
     fn blobs(&self, commit: &str, paths: &[PathBuf]) -> Result<Vec<Blob>, EngineError> {
         let mut list = command("git", &self.top);
         list.args(["--literal-pathspecs", "ls-tree", "--full-tree", "-z", commit, "--"]);
@@ -117,7 +117,7 @@ impl Repository {
         Ok(names(&all).collect())
     }
 
-    /// Whether git leaves out a path of the work tree, or what lies below it.
+    /// Whether git ignores a path of the work tree, or what lies below it.
     pub(crate) fn is_ignored(&self, path: &Path) -> bool {
         let below = [path.to_owned(), path.join("any")];
         below.iter().any(|path| {
@@ -175,7 +175,7 @@ fn plain(path: &Path) -> PathBuf {
     plain
 }
 
-/// Files as a commit has them, where those of the working tree may be the change's own.
+/// The files of a commit. They are used where the change may have edited those of the working tree.
 #[derive(Clone, Debug)]
 pub struct Tree {
     /// The repository.
@@ -185,8 +185,8 @@ pub struct Tree {
 }
 
 impl Tree {
-    /// The text of a file of the commit, or that it has none; nothing if git does not know the
-    /// file, so that no change brings it.
+    /// The text of a file of the commit, or `Some(None)` if the commit has no such file. `None` if
+    /// git does not know the file, so that no change can bring it.
     pub(crate) fn read(&self, path: &Path) -> Result<Option<Option<String>>, EngineError> {
         let Some(inside) = self.repository.inside(path) else { return Ok(None) };
         match self.repository.first_file(&self.commit, &[inside])? {
@@ -196,7 +196,7 @@ impl Tree {
     }
 }
 
-/// The names of a list that ends each with a zero.
+/// The names of a list in which a zero byte ends each name.
 fn names(list: &str) -> impl Iterator<Item = PathBuf> {
     list.split('\0').filter(|name| !name.is_empty()).map(PathBuf::from)
 }

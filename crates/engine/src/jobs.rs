@@ -10,9 +10,9 @@ pub(crate) fn processors() -> usize {
     available_parallelism().map_or(1, usize::from)
 }
 
-/// Runs `work` on every job, at most so many at once; results come in the order of the jobs. Jobs
-/// have short time slices. The workers that a job starts end with its thread, so that no worker of
-/// a race has them.
+/// Runs `work` on every job, at most this many at once, and returns the results in the order of the
+/// jobs. Jobs and the workers that they start have short time slices. These workers end with the
+/// thread of their job, so no worker of a race has short time slices.
 pub(crate) fn run_all<J: Sync, R: Send>(
     jobs: &[J],
     most: usize,

@@ -1,8 +1,8 @@
 //! The conductor and library façade: plan, prove, race, record, analyze.
 //!
-//! The phases are folders, in this order: `workload` and `plan`, `prove`, `race`, `record`. Beside
-//! them, `profile` looks into a contender and `render` writes for other programs. The `verbs` are
-//! what can be asked; each goes through the phases. `cargo xtask arrows` holds this order.
+//! The phases are folders, in this order: `workload` and `plan`, `prove`, `race`, `record`. In
+//! addition, `profile` looks into a contender and `render` writes for other programs. The `verbs`
+//! are what can be asked; each goes through the phases. `cargo xtask arrows` holds this order.
 #![forbid(unsafe_code)]
 
 mod bisect_error;

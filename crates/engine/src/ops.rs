@@ -59,8 +59,8 @@ pub fn add_own_kernels(
     Ok((OwnPlace { op: name, folder: folder.to_owned() }, kernels))
 }
 
-/// Reads a kernel that was submitted for an op, beside the `known` kernels of the user's ops.
-/// `builds` allows the command in its file to be run, with the rights of this process.
+/// Reads a kernel that was submitted for an op, in addition to the `known` kernels of the user's
+/// ops. `builds` allows the command in its file to be run, with the rights of this process.
 ///
 /// # Errors
 /// If there is no such op, the file is not of the form, or a known kernel has the same name.

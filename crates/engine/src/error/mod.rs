@@ -166,7 +166,7 @@ pub enum EngineError {
         /// Why.
         reason: BadCase,
     },
-    /// No sweep, workload, model or file is called so.
+    /// No sweep, workload, model or file has this name.
     #[error("there is no sweep, workload, model or file `{name}`")]
     UnknownSuite {
         /// What was asked for.

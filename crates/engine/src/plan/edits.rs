@@ -115,7 +115,8 @@ fn policy_loosens(key: &str, before: Option<&Value>, after: Option<&Value>) -> b
     number(after).unwrap_or(usual) > number(before).unwrap_or(usual)
 }
 
-/// Whatever is raced otherwise may show less. Only a list that keeps all its items shows more.
+/// Any change of what is raced may let the check show less. Only a list that keeps all of its items
+/// shows more.
 fn check_loosens(before: Option<&Value>, after: Option<&Value>) -> bool {
     let items = |value: Option<&Value>| value.and_then(Value::as_array).cloned();
     match (items(before), items(after)) {

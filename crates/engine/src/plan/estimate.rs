@@ -27,13 +27,14 @@ mod cost {
     pub(super) const JUDGED: f64 = 25.0;
     /// An operation of an oracle.
     pub(super) const OPERATION: f64 = 1.4;
-    /// The same of the oracle by which machines are told apart, on the machine of these numbers.
+    /// An operation of the oracle by which the paces of machines are compared, on the machine of
+    /// these numbers.
     pub(super) const YARDSTICK: f64 = 0.6;
     /// A race before its first trial and after its last.
     pub(super) const RACE: f64 = 250e6;
     /// A trial's worker, started and ended.
     pub(super) const WORKER: f64 = 11e6;
-    /// A block of a trial beside its slices: arms are stopped and continued, results are checked.
+    /// A block of a trial without its slices: arms are stopped and continued, results are checked.
     pub(super) const BLOCK: f64 = 1.2e6;
 }
 
@@ -51,7 +52,7 @@ pub(crate) struct Estimate {
 }
 
 impl Estimate {
-    /// The same with proofs that take so many times as long.
+    /// The same with proofs that take `pace` times as long.
     pub(crate) fn at_pace(self, pace: f64) -> Estimate {
         Estimate { proofs: pace * self.proofs, ..self }
     }
@@ -73,7 +74,7 @@ fn estimate(plan: &Plan) -> Estimate {
     by_item(plan, |_| true).into_iter().fold(Estimate::default(), add)
 }
 
-/// The estimate of each item; nothing of an item that is not left. The first item that has a
+/// The estimate of each item; zero for an item that is not left. The first item that has a
 /// contender proves its portfolio too. Every proof of a run is made anew: verdicts that `prove` has
 /// stored save a run no time.
 pub(crate) fn by_item(plan: &Plan, is_left: impl Fn(&Item) -> bool) -> Vec<Estimate> {

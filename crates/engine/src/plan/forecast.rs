@@ -9,7 +9,8 @@ use proofmark_schema::plan::{Item, Plan};
 use proofmark_schema::{ContenderId, DType};
 use std::sync::{Mutex, PoisonError};
 
-/// Estimated seconds of work after which a forecast believes the clock as much as the estimate.
+/// Estimated seconds of work after which a forecast gives the clock the same weight as the
+/// estimate.
 const PRIOR_SECONDS: f64 = 2.0;
 
 /// The rest of a plan. Proofs and races are kept apart because their estimates err differently: a
@@ -21,7 +22,7 @@ pub(crate) struct Forecast {
 }
 
 impl Forecast {
-    /// Of the items of a plan that are left.
+    /// The forecast for the items of a plan that are left.
     pub(crate) fn of_plan(plan: &Plan, is_left: impl Fn(&Item) -> bool) -> Forecast {
         let pace = pace_of(plan);
         let items = by_item(plan, is_left).into_iter().map(|each| each.at_pace(pace));
@@ -30,12 +31,12 @@ impl Forecast {
         Forecast { proofs: left(|it| it.proofs), races: left(|it| it.races), items }
     }
 
-    /// Notes that the proofs of the item at this place took so long.
+    /// Notes how long the proofs of the item at this place took.
     pub(crate) fn proved(&mut self, place: usize, seconds: f64) {
         self.proofs.did(self.items[place].proofs, seconds);
     }
 
-    /// Notes that the race of the item at this place took so long.
+    /// Notes how long the race of the item at this place took.
     pub(crate) fn raced(&mut self, place: usize, seconds: f64) {
         self.races.did(self.items[place].races, seconds);
     }
@@ -92,19 +93,20 @@ impl Work {
         Work { left, ..Work::default() }
     }
 
-    /// Notes that a part with this estimate took so long.
+    /// Notes how long a part with this estimate took.
     fn did(&mut self, estimate: f64, seconds: f64) {
         self.left = (self.left - estimate).max(0.0);
         self.done += estimate;
         self.spent += seconds;
     }
 
-    /// Notes that so many seconds went by since the beginning, in which several parts ran at once.
+    /// Notes the seconds since the beginning, in which several parts ran at once.
     fn has_taken(&mut self, seconds: f64) {
         self.spent = seconds;
     }
 
-    /// Seconds that the rest takes if it differs from its estimate as what is done did.
+    /// Seconds that the rest takes if it differs from its estimate by the same factor as the
+    /// finished part did.
     fn seconds_left(&self) -> f64 {
         self.left * (self.spent + PRIOR_SECONDS) / (self.done + PRIOR_SECONDS)
     }

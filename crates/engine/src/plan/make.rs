@@ -167,7 +167,7 @@ fn cases_of(entry: &'static Entry, request: &Request) -> Result<Vec<Case>, Engin
     Ok(cases)
 }
 
-/// What an absence is of that is of no single case, or of no single contender.
+/// Stands in an absence for the case or contender if it concerns no single one.
 const ANY: &str = "any";
 
 /// Why no contender can run: the reason of the first that is absent.

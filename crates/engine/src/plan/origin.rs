@@ -8,8 +8,8 @@ use proofmark_analyze::policy::{Edit, Origin};
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// Where services keep what they run. A file there that names proofmark runs the check, or says who
-/// looks at it.
+/// Where services keep what they run. A file there that names proofmark runs the check, or names
+/// the people who review it.
 const CI_FILES: &[&str] = &[
     ".github",
     ".gitlab-ci.yml",
@@ -50,7 +50,7 @@ pub struct RulesRequest<'a> {
 /// The rules of a check.
 #[derive(Clone, Debug)]
 pub struct Ruled {
-    /// What the file says that judges.
+    /// The contents of the file whose rules judge.
     pub project: Project,
     /// The side that is compared with, if it is known.
     pub base: Option<Arm>,
@@ -58,7 +58,8 @@ pub struct Ruled {
     pub repo: PathBuf,
     /// Where the rules come from, if the base is a revision.
     pub origin: Option<Origin>,
-    /// The commit that the rules come from, if they do: its files count, not those of the change.
+    /// The commit that the rules come from, if they come from one. Its files count, not those of
+    /// the change.
     pub tree: Option<Tree>,
 }
 

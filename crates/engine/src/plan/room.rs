@@ -7,7 +7,7 @@ use proofmark_schema::Case;
 use proofmark_schema::quantity::Bytes;
 
 /// The least that a proof of a case takes: operands in a worker, and each of their elements as f64
-/// beside the oracle.
+/// for the oracle.
 fn needed_bytes(signature: &Signature) -> u64 {
     let elements: u64 = signature.operands().iter().map(|operand| operand.len() as u64).sum();
     signature.bytes() + elements * size_of::<f64>() as u64

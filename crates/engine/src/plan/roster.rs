@@ -182,7 +182,7 @@ impl Roster {
     pub fn check(&self, entries: &[&'static Entry]) -> Result<(), EngineError> {
         let is_slip = |pattern: &&String| {
             let is_peer = |&(peer, _): &(&dyn Peer, Status)| peer.id().to_string() == **pattern;
-            // Behind a peer, it is a version.
+            // After the name of a peer, `@` begins a version.
             let parts = pattern.split_once('@').filter(|_| !pattern.starts_with("peer/"));
             let (name, isa) = parts.unwrap_or((pattern, "*"));
             // A path that this processor lacks still counts as known.
@@ -245,7 +245,7 @@ impl Roster {
         admitted
     }
 
-    /// The kernels that do a case with so many threads, and why others do not.
+    /// The kernels that support a case with this number of threads, and why the others do not.
     pub fn field(
         &self,
         entry: &'static Entry,

@@ -12,7 +12,7 @@ use std::path::PathBuf;
 
 /// Share of the samples from which a function counts as one where the time goes.
 const HOT: f64 = 0.02;
-/// Functions that are looked into, at the most.
+/// Maximum number of functions that are disassembled.
 const MOST: usize = 8;
 /// Commonest instructions that are named.
 const NAMED: usize = 6;
@@ -35,7 +35,7 @@ pub struct Inspected {
 }
 
 impl Inspected {
-    /// Whether what the name promises is there.
+    /// Whether the code has the registers that its name promises.
     pub fn is_kept(&self) -> bool {
         self.promised.is_none_or(|promised| self.widest >= promised)
     }

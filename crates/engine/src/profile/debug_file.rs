@@ -52,7 +52,8 @@ mod tests {
         assert!(status.expect("binutils are installed").success());
     }
 
-    /// Started by the next test too, in a program whose symbols are elsewhere or nowhere.
+    /// The next test also starts this one, in a program whose symbols are in another file or
+    /// missing.
     #[test]
     fn a_backtrace_names_this_file() {
         let backtrace = std::backtrace::Backtrace::force_capture().to_string();

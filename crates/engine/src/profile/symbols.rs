@@ -105,7 +105,7 @@ impl Symbols {
     }
 }
 
-/// The name with the module that its file is: debug lines alone leave it out.
+/// The name with the module of its file, because debug lines leave the module out.
 fn qualified(function: &str, path: &str) -> String {
     let Some(file) = path.strip_prefix("crates/") else {
         return function.to_owned();

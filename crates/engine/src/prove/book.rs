@@ -125,8 +125,8 @@ fn parse(text: Option<Vec<u8>>) -> Vec<Kept> {
     text.and_then(|text| serde_json::from_slice(&text).ok()).unwrap_or_default()
 }
 
-/// What a verdict is about: this program, and of a peer that it opens the version and the SHA-256
-/// of the peer's own files. A plug-in that was built anew is another contender.
+/// What a verdict is about: this program and, for a peer, the version and the SHA-256 of the peer's
+/// own files. A plug-in that was built anew is another contender.
 pub(crate) fn identity(
     program: &str,
     shelf: &PeerShelf,
@@ -152,8 +152,8 @@ fn found(shelf: &PeerShelf, contender: &ContenderId, op: &str) -> Option<Found> 
     proofmark_peers::find(peer, shelf)
 }
 
-/// What else a verdict depends on beside its seed: threads, the paths that are compared, the tuned
-/// constant that decides when the op's kernels go parallel, and tuned blocks.
+/// What a verdict depends on in addition to its seed: threads, the paths that are compared, the
+/// tuned constant that decides when the op's kernels go parallel, and tuned blocks.
 fn terms(request: &ProveRequest, op: &str) -> String {
     let ProveRequest { threads, cap, tuned, .. } = request;
     let part = tuned.parts.iter().find(|(of, _)| of == op);
@@ -217,7 +217,7 @@ mod tests {
         Certified { op, contender, dtype, outcome, receipt, proofs: Vec::new() }
     }
 
-    /// Notes how many verdicts the store holds whenever one is told.
+    /// Notes how many verdicts the store holds whenever a verdict is reported.
     struct Watch<'a>(&'a Store, Mutex<Vec<usize>>);
 
     impl Listener for Watch<'_> {

@@ -41,7 +41,7 @@ pub struct Certified {
     pub dtype: DType,
     /// The verdict over all cases.
     pub outcome: Outcome,
-    /// What the contender says of itself.
+    /// What the contender reports about itself.
     pub receipt: Receipt,
     /// The proofs, in order.
     pub proofs: Vec<Proof>,

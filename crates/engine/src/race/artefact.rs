@@ -16,8 +16,8 @@ pub struct Here {
     pub program: PathBuf,
     /// Arguments that make it a worker.
     pub args: Vec<String>,
-    /// Arguments after those that tell it of the user's own ops. They name folders that may change,
-    /// so that no kept program has them.
+    /// Arguments that follow those and name the user's own ops. Their folders may change, so no
+    /// kept program has these arguments.
     pub own_args: Vec<String>,
     /// The rules of isolation for all workers, those of other programs too.
     pub regime: Regime,

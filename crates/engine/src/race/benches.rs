@@ -32,7 +32,7 @@ impl Programs<'_> {
         if fs::read_to_string(&marker).is_ok_and(|known| known == mark) {
             return Ok(place);
         }
-        // A build that is cut off must not be taken for one that ended.
+        // A build that is cut off must not look like a finished one.
         let _ = fs::remove_file(&marker);
         workshop.check_out(commit)?;
         if let Some(build) = build {

@@ -97,7 +97,7 @@ fn stands(evidence: Option<Evidence>) -> Standing {
 }
 
 impl Evidence {
-    /// What a race says that is over.
+    /// The evidence of a finished race.
     pub(crate) fn of(decided: &Decided, has_time_left: bool) -> Evidence {
         let comparison = &decided.ruling.comparison;
         Evidence {
@@ -218,8 +218,8 @@ mod tests {
         assert!(below >= 297 && above == 0, "{above} above, {below} below, of 300");
     }
 
-    /// Families of `cases` with an effect in the first, of which the counts are given: any case
-    /// flagged, any case slower, the first slower.
+    /// Simulates families of `cases` cases with an effect in the first. Counts the families in
+    /// which any case is flagged, any case is slower, and the first is slower.
     fn families(count: usize, cases: usize, effect: f64, alpha: f64) -> [usize; 3] {
         let mut stream = Stream::new(41);
         let mut counts = [0; 3];

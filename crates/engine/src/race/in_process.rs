@@ -28,7 +28,7 @@ pub(crate) fn call_ns(mut call: impl FnMut()) -> (f64, f64) {
     (each[SLICES / 2], each[SLICES * 19 / 20])
 }
 
-/// Nanoseconds of an empty region on so many threads.
+/// Nanoseconds of an empty parallel region on this many threads.
 pub(crate) fn fork_join_ns(threads: usize) -> f64 {
     let pool = Pool::new(threads);
     let (median, _) = call_ns(|| {

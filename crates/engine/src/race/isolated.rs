@@ -9,7 +9,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
-/// The most libraries beside a plug-in that it may read.
+/// The most libraries in the folder of a plug-in that it may read.
 const BESIDE: usize = 256;
 
 /// The rules for all peers on a shelf. A level that is not stated follows from the contenders of
@@ -31,7 +31,7 @@ pub fn regime(
             .and_modify(|known: &mut Permit| known.join(&permit))
             .or_insert_with(|| permit.clone());
         if peer.family() == Family::OpenCl {
-            // Those that are made of kernels of a device may do what these may.
+            // Specimens that wrap kernels of a device may do what these kernels may do.
             for specimen in CORPUS.iter().filter(|one| one.is_on_device) {
                 let id = ContenderId::planted(specimen.name, None);
                 permits.entry(id.to_string()).or_insert_with(|| permit.clone());
@@ -44,8 +44,8 @@ pub fn regime(
     Regime { level: level.unwrap_or_default(), environment, permits, strangers }
 }
 
-/// Whether a peer is a library that the user registered, and no version that this tool installs or
-/// the system has.
+/// Whether a peer is a library that the user registered, and not a version that this tool installs
+/// or that the system has.
 fn is_stranger(found: &Found, shelf: &PeerShelf) -> bool {
     found.place.is_some() && found.python.is_none() && !found.library.starts_with(shelf.folder())
 }
@@ -63,7 +63,7 @@ fn permit(found: &Found, needs: Needs, is_stranger: bool) -> Permit {
             reads.push(python.prefix.join(part));
             reads.extend(python.packages.iter().cloned());
         }
-        // Other files of that folder are not the library's business.
+        // The library has no reason to read other files of that folder.
         (None, true) => reads.extend(libraries_in(folder)),
         (None, false) => reads.push(folder.to_owned()),
     }
@@ -71,7 +71,7 @@ fn permit(found: &Found, needs: Needs, is_stranger: bool) -> Permit {
         reads,
         has_jit: needs.jit || found.has_jit,
         is_interpreter: needs.interpreter,
-        // A compiler writes what it makes.
+        // A compiler must write its output.
         needs_scratch: needs.interpreter || needs.compiler,
         has_compiler: needs.compiler,
     }
@@ -86,7 +86,7 @@ fn libraries_in(folder: &Path) -> impl Iterator<Item = PathBuf> {
     files.map(|file| file.path()).filter(is_library).take(BESIDE)
 }
 
-/// The arena at the level that contenders need which are judged together.
+/// The arena at the level that these contenders need if they are judged together.
 ///
 /// # Errors
 /// If that is a sandbox, and this machine lacks a layer of it.

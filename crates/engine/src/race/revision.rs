@@ -13,7 +13,7 @@ use std::fs::{self, File};
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// Where revisions are built and what is built is kept.
+/// The folders in which revisions are built and builds are kept.
 pub(crate) struct Builds<'a> {
     /// The cache: outside of the repository, because a commit could forge what it holds.
     pub(crate) cache: &'a Store,
@@ -90,7 +90,7 @@ impl WorkerCard {
 pub(super) struct Workshop {
     /// The user's repository, and where in it the crate lies.
     repository: Repository,
-    /// Tells repositories that share a cache apart.
+    /// Distinguishes repositories that share a cache.
     id: String,
     folder: PathBuf,
     /// The name of the tree in it.
@@ -152,8 +152,8 @@ impl Workshop {
         if is_worktree(revision) { self.snapshot() } else { self.repository.resolve(revision) }
     }
 
-    /// The working tree as a commit of its own, which no branch knows: what git does not ignore,
-    /// tracked or not. The user's index is left alone.
+    /// The working tree as a commit that is on no branch. It contains all files that git does not
+    /// ignore, tracked or not. The user's index is left alone.
     fn snapshot(&self) -> Result<String, EngineError> {
         let index = self.folder.join("index");
         let theirs =
@@ -166,7 +166,7 @@ impl Workshop {
         }
         let mut add = command("git", &self.repository.top);
         add.env("GIT_INDEX_FILE", &index).args(["add", "--all", "--", ":/"]);
-        // Git leaves out what it ignores, and refuses to be told so again.
+        // Git leaves out what it ignores, and refuses to exclude such a path explicitly.
         if let Ok(inside) = self.store.strip_prefix(&self.repository.top)
             && !self.repository.is_ignored(inside)
         {

@@ -19,7 +19,7 @@ const WHOLE_DEVICE: f64 = 12.0;
 const QUICK_DEVICE: f64 = 1.5;
 
 /// Probes this machine with its devices, and keeps what was found. Drivers are opened in this
-/// process, so that a program that goes on to start workers must not ask.
+/// process, so a program that starts workers afterwards must not call this.
 ///
 /// # Errors
 /// If the store fails.

@@ -68,7 +68,7 @@ pub fn trace(store: &Store, run: &str, most: usize) -> Result<Traced, EngineErro
     Ok(Traced { run: run.id, trace, slices, left_out: all - slices })
 }
 
-/// Trials whose slices fit; one at the least.
+/// The number of trials whose slices fit; at least one.
 fn trials_within(race: &Race, most: usize) -> u32 {
     let fits = |trials: &u32| race.slices.iter().filter(|slice| slice.trial < *trials).count();
     let trials = race.trials.len() as u32;

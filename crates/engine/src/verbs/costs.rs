@@ -37,11 +37,11 @@ pub struct Cost {
     pub unit: CostUnit,
 }
 
-/// A target for the costs whose names begin so.
+/// A target for the costs whose names begin with `cost`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Target {
-    /// How their names begin.
+    /// The beginning of their names.
     pub cost: String,
     /// The most that the median may be.
     pub most: Option<f64>,
@@ -52,7 +52,7 @@ pub struct Target {
 }
 
 impl Target {
-    /// Whether a cost meets it; nothing if it is about another.
+    /// Whether a cost meets it; `None` if it is about another cost.
     pub fn is_met(&self, cost: &Cost) -> Option<bool> {
         let is_meant = cost.name.starts_with(&self.cost);
         let is_met = self.most.is_none_or(|most| cost.value <= most)

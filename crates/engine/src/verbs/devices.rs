@@ -6,7 +6,7 @@ use proofmark_schema::device::{
 use proofmark_schema::{Device, Isa};
 
 /// The devices that contenders run on, the host first, and why there is none of OpenCL. Drivers are
-/// opened in this process, so that a program that goes on to start workers must not ask.
+/// opened in this process, so a program that starts workers afterwards must not call this.
 pub fn devices(cap: Isa) -> (Vec<Device>, Option<String>) {
     let mut devices = vec![host(cap)];
     proofmark_opencl::set_environment();

@@ -32,7 +32,7 @@ pub fn find_benches(folder: &Path) -> Option<FoundBenches> {
     (!targets.is_empty()).then(|| FoundBenches { targets, benchmarks: count, base: base(folder) })
 }
 
-/// How many benchmarks a source and those beside it in its folder name.
+/// How many benchmarks are named by a source and by the other sources in its folder.
 fn marks_in(path: &PathBuf) -> usize {
     let text = fs::read_to_string(path).unwrap_or_default();
     MARKS.iter().map(|mark| text.matches(mark).count()).sum()

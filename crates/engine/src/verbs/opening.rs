@@ -13,7 +13,7 @@ const ANY: &str = "add";
 /// Has a worker open a peer's library, so that none of the library's code runs in this process.
 ///
 /// # Errors
-/// If it does not open, ends the process that opens it, or no process can be had.
+/// If it does not open, ends the process that opens it, or no process can be started.
 pub fn check_opens(arena: &Arena, shelf: &PeerShelf, name: &str) -> Result<(), EngineError> {
     let Some(peer) = by_name(shelf, name) else { return Ok(()) };
     let Some(case) = case_of(peer)? else { return Ok(()) };

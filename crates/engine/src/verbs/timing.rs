@@ -270,7 +270,7 @@ pub fn loop_overheads(
     BARE.iter().map(one).collect()
 }
 
-/// The case with so many per cent more along an axis.
+/// The case with `percent` per cent more along an axis.
 fn grown(case: &Case, axis: &str, percent: u64) -> Case {
     let mut case = case.clone();
     for (name, size) in &mut case.axes {

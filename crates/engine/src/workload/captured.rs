@@ -54,7 +54,7 @@ pub(super) fn of_line(line: &str) -> Result<Wanted, EngineError> {
         let value = AttrValue::parse(&text).ok_or_else(|| bad(format!("`{name}` is {text}")))?;
         attrs.push((name, value));
     }
-    // In the op's order: a map has none of its own.
+    // This restores the op's order, because a map has no order of its own.
     let known = entry
         .op
         .axes()

@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 pub(super) struct Facts {
     pub(super) kind: String,
     pub(super) name: Option<String>,
-    /// Values that are there, numbers or not: what is no number is told with its name.
+    /// All values that are there. One that is not a number is reported with its name.
     pub(super) values: BTreeMap<String, Value>,
     pub(super) has_bias: Option<bool>,
     pub(super) is_encoder: bool,
@@ -76,7 +76,7 @@ impl Facts {
                 sized("head_dim", Some(hidden / heads), &words)?
             }
         };
-        // Gemma's windows are of five layers in six; others of this list have none in use.
+        // Gemma has windows in five of six layers. The other models of this list use none.
         let window = match block {
             Block::Gemma => self.count("sliding_window")?,
             Block::Llama | Block::Bert => None,

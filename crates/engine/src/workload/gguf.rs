@@ -9,8 +9,9 @@ use std::io::{BufReader, Read, Take};
 /// The first bytes of such a file.
 pub(super) const MAGIC: &[u8; 4] = b"GGUF";
 
-/// No header is longer: those of models with the greatest vocabularies have 20 MiB. A file may
-/// have a hundred gigabytes of weights behind it, which a broken header must not lead into.
+/// No header is longer: those of models with the greatest vocabularies have 20 MiB. A hundred
+/// gigabytes of weights may follow it, and a broken header must not make the reader go through
+/// them.
 const LONGEST: u64 = 64 << 20;
 
 /// Keys after the architecture's name, and what `config.json` calls them.
@@ -72,7 +73,7 @@ fn note(facts: &mut Facts, key: &str, number: Value) {
     }
 }
 
-/// A value, of which lists are only counted.
+/// A value. Lists are only counted.
 enum Found {
     Number(Value),
     Text(String),
@@ -83,7 +84,7 @@ fn number(number: impl Into<Value>) -> Found {
     Found::Number(number.into())
 }
 
-/// One that is not finite stays as text, so that it can be told.
+/// A number that is not finite stays as text, so that it can be reported.
 fn real(number: f64) -> Found {
     let text = || Value::from(number.to_string());
     Found::Number(serde_json::Number::from_f64(number).map_or_else(text, Value::Number))

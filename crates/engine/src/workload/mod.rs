@@ -141,7 +141,7 @@ pub(crate) fn cases(
     Ok(once)
 }
 
-/// Adds a use; the same layer of the same step is counted on.
+/// Adds a use. If the same layer of the same step is there already, its count is increased.
 fn add_use(uses: &mut Vec<Use>, one: Use) {
     let is_same = |known: &&mut Use| {
         (&known.model, known.tokens, &known.layer) == (&one.model, one.tokens, &one.layer)

@@ -50,12 +50,12 @@ pub(super) const KNOWN: &[&str] = &[
     "bert",
 ];
 
-/// Experts of which each token meets a few.
+/// Experts, of which each token is routed to a few.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Experts {
     /// How many there are.
     pub count: u64,
-    /// How many a token meets.
+    /// How many a token is routed to.
     pub each: u64,
     /// Width of one.
     pub width: u64,
@@ -158,8 +158,8 @@ struct Line {
 }
 
 impl Model {
-    /// The work of steps of so many tokens as lines, each with its multiplicity. One token meets
-    /// `context` keys; more are a prompt that meets itself.
+    /// The work of steps of these numbers of tokens as lines, each with its multiplicity. A single
+    /// token attends to `context` keys; several tokens are a prompt that attends to itself.
     ///
     /// # Errors
     /// If a size is none that a model or a step can have.

@@ -50,8 +50,8 @@ pub struct Bisected {
 
 /// The line that is searched.
 trait Line {
-    /// Races a candidate against the good end with this error rate; only the benchmark or case of
-    /// that name, if one is followed already.
+    /// Races a candidate against the good end with this error rate. If a benchmark or case is
+    /// followed already, only the one of that name is raced.
     fn race(
         &self,
         candidate: &str,
@@ -59,8 +59,8 @@ trait Line {
         followed: Option<&str>,
     ) -> Result<Vec<Judged>, EngineError>;
 
-    /// Why a candidate is skipped that could not be raced; none if the error ends the search. The
-    /// words are empty if there is nothing to say.
+    /// Why a candidate that could not be raced is skipped; `None` if the error ends the search. The
+    /// text is empty if there is nothing to say.
     fn skips(&self, error: &EngineError) -> Option<String>;
 
     /// How notes call a candidate.
@@ -176,8 +176,9 @@ impl Search<'_> {
     }
 }
 
-/// Whether a candidate has the effect of the bad end. One that is neither slower nor the same is
-/// judged by the side of the middle, on the scale of ratios, that its whole interval lies on.
+/// Whether a candidate has the effect of the bad end. If it is neither slower nor the same, its
+/// whole interval must lie on one side of the middle, on the scale of ratios, and that side
+/// decides.
 fn answer_of(judged: &Judged, effect: f64) -> Answer {
     let Some(ratio) = judged.ratio else { return Answer::Skipped };
     let middle = effect.sqrt();

@@ -35,7 +35,8 @@ use severity::severity;
 /// raced again with fresh trials before it is called slower.
 ///
 /// # Errors
-/// If an arm cannot be had, a case cannot be read or does not fit its op, or the store fails.
+/// If an arm cannot be made ready, a case cannot be read or does not fit its op, or the store
+/// fails.
 pub fn compare(programs: &Programs<'_>, request: &CompareRequest) -> Result<Compared, EngineError> {
     if request.arms.iter().any(|arm| matches!(arm.source, Source::Run(_))) {
         return weak::compare(programs, request);

@@ -14,7 +14,8 @@ pub struct CompareRequest {
     pub arms: [Arm; 2],
     /// The contender where an arm names none.
     pub contender: Option<ContenderId>,
-    /// The cases; empty only where both arms are stored runs, and then all they share.
+    /// The cases. They may be empty only if both arms are stored runs, and then mean all cases that
+    /// both runs share.
     pub cases: Vec<Case>,
     /// Threads each may use.
     pub threads: usize,

@@ -35,7 +35,7 @@ fn read(text: &str) -> Result<Vec<ImportedRow>, String> {
         let aggregate = median.and_then(|line| nanoseconds(line, "real_time"));
         if let (Some(row), Some(estimate), Some(line)) = (&mut row, aggregate, median) {
             row.time.estimate = estimate;
-            // What we write beside a median; others do not.
+            // Our own files have these bounds next to a median; others do not.
             row.time.low = line["low"].as_f64().unwrap_or(row.time.low).min(estimate);
             row.time.high = line["high"].as_f64().unwrap_or(row.time.high).max(estimate);
             row.source = format!("its median of {} repetitions", row.values);

@@ -12,7 +12,7 @@ pub(super) struct Busy {
 }
 
 impl Busy {
-    /// Starts so many threads.
+    /// Starts `count` threads.
     pub(super) fn start(count: usize) -> Result<Busy, EngineError> {
         let mut busy = Busy { ends: Arc::new(AtomicBool::new(false)), threads: Vec::new() };
         for _ in 0..count {

@@ -85,7 +85,8 @@ pub(super) fn of_race(kind: Kind, race: &Race, left: &[String]) -> Judgement {
     Judgement { mark, outcome: "PROVEN".to_owned(), ratio, words: note.unwrap_or_default() }
 }
 
-/// What a clean race notes of an arm: that its time is that on new inputs, or that it leaks.
+/// What a clean race notes about an arm: that its time was measured on new inputs, or that it
+/// leaks.
 fn note_on(race: &Race, arm: usize) -> Option<String> {
     if let Some(found) = race.seen_faster.iter().find(|one| one.arm as usize == arm) {
         let times = found.times;

@@ -37,7 +37,7 @@ pub struct JudgeRequest {
     pub only: String,
     /// Runs of each specimen under each load.
     pub runs: usize,
-    /// Busy threads beside the races; each number is tried.
+    /// Numbers of busy threads during the races; each number is tried.
     pub load: Vec<usize>,
     /// Whether cheats and faults are planted.
     pub cheats: bool,
@@ -81,7 +81,7 @@ pub fn judge_verdict(runs: &[JudgedRun]) -> JudgeVerdict {
     }
 }
 
-/// One that is judged: a specimen, or a shipped kernel or peer as an honest one.
+/// A contender that is judged: a specimen, or a shipped kernel or peer that counts as honest.
 struct Entered {
     id: ContenderId,
     name: String,
@@ -249,7 +249,7 @@ fn path_of(entry: &'static Entry, name: &str, cap: Isa) -> Option<ContenderId> {
     Some(ContenderId::native(name, *isa))
 }
 
-/// What judges one after the other.
+/// Judges one contender after the other.
 struct Panel<'a> {
     /// Admits specimens, within narrow limits.
     strict: Admission<'a>,

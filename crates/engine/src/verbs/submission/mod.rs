@@ -1,9 +1,9 @@
 //! Judges a kernel that a stranger has submitted: proven on shown and held-out cases, raced against
 //! a baseline, and summed up in one verdict.
 //!
-//! The author of the kernel gains by a better number, so nothing is taken from the author: the
-//! terms are those of the baseline, and what the worker says of its contract is compared with the
-//! file.
+//! The author of the kernel gains by a better number, so nothing that the author states is trusted:
+//! the terms are those of the baseline, and the contract that the worker reports is compared with
+//! the file.
 
 mod repeat;
 mod request;
@@ -135,7 +135,7 @@ impl Panel<'_> {
         self.end()
     }
 
-    /// Refuses a kernel whose worker says of its contract what its file does not.
+    /// Refuses a kernel whose worker reports another contract than its file declares.
     fn unforged<'p>(&self, one: Proven<'p>) -> Result<Proven<'p>, Box<Proof>> {
         let case = ExplicitCase::of(self.request.entry.op, one.case());
         if one.proof().contract == self.request.kernel.contract(&case) {
@@ -160,7 +160,7 @@ impl Panel<'_> {
         SubmissionError::NoBaseline { who: self.baseline.clone(), reason }.into()
     }
 
-    /// Races one case and keeps it; whether the judgement goes on.
+    /// Races one case and keeps the race. Returns whether the judgement goes on.
     fn race(&mut self, at: usize, field: &[Proven<'_>; 2]) -> Result<bool, EngineError> {
         let (entry, item) = (self.request.entry, &self.plan.items[at]);
         self.listener.hear(&Event::Item {

@@ -1,4 +1,4 @@
-//! What the file of a submission may not declare: to be judged more easily than its baseline.
+//! Refuses submissions whose file declares easier terms than those of their baseline.
 
 use super::request::SubmissionRequest;
 use crate::SubmissionError;

@@ -39,7 +39,7 @@ impl Judgement {
         }
     }
 
-    /// Says something that is to be known.
+    /// Adds a note for the reader.
     pub(super) fn note(&mut self, words: String) {
         if !self.reasons.contains(&words) {
             self.reasons.push(words);

@@ -13,7 +13,7 @@ use std::path::Path;
 
 const FILE: &str = "tuning.json";
 
-/// What is kept beside the runs of a store.
+/// What a store keeps in addition to its runs.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(super) struct Kept {
     /// How often an answer was asked for, and was there.

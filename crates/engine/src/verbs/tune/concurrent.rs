@@ -16,7 +16,7 @@ const WRITERS: u64 = 8;
 const WRITES: u64 = 200;
 /// Names a writer's store and its number; set only in the processes that this test starts.
 const ROLE: &str = "PROOFMARK_TEST_WRITER";
-/// The name that all writers write under, beside names of their own.
+/// The name that all writers write under, in addition to names of their own.
 const SHARED: &str = "shared";
 /// The padding is long enough for a half-written file to be noticed.
 const PADDING: usize = 20_000;

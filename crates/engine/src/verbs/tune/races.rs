@@ -75,7 +75,8 @@ impl<'a> Races<'a> {
         });
     }
 
-    /// One race, kept for the run under these names; nothing where an arm failed, which is told.
+    /// Runs one race and keeps it for the run under these names. Returns `None` if an arm failed,
+    /// and reports that.
     pub(super) fn race(
         &mut self,
         entry: &'static Entry,

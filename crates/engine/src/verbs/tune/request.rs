@@ -19,7 +19,7 @@ pub struct TuneRequest {
     pub range: (u64, u64),
     /// Times that the bounds of the crossing are raced.
     pub rounds: usize,
-    /// Races after the first look, at the most.
+    /// Maximum number of races after the first look.
     pub races: usize,
     /// Whether to measure although an answer is kept.
     pub is_fresh: bool,

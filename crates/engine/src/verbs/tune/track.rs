@@ -91,8 +91,8 @@ impl<'a> Track<'a> {
         Ok(places)
     }
 
-    /// Races the bounds of a crossing again, and those that they give way to; at the most as many
-    /// as a first search may take.
+    /// Races the bounds of a crossing again, and those that replace them, with at most as many
+    /// races as a first search may take.
     pub(super) fn again(&mut self, arena: &Arena, places: &mut [Spot]) -> Result<(), EngineError> {
         let request = self.request;
         let admission = Admission::new(arena, request.terms.seed, request.cap, self.listener);
@@ -112,7 +112,8 @@ impl<'a> Track<'a> {
         Ok(())
     }
 
-    /// One race at one size, kept for the run; nothing where an arm failed, which is told.
+    /// Runs one race at one size and keeps it for the run. Returns `None` if an arm failed, and
+    /// reports that.
     fn race(
         &mut self,
         admission: &Admission<'_>,

@@ -64,7 +64,7 @@ impl Field {
         Ok(field)
     }
 
-    /// Adds the benchmarks of a program to a side. A program that does not list them is told.
+    /// Adds the benchmarks of a program to a side. A program that does not list them is reported.
     fn list(
         &mut self,
         (target, program): &(String, Command),

@@ -20,7 +20,7 @@ pub struct Tolerance {
 }
 
 impl Tolerance {
-    /// Why a benchmark that is slower or undecided is let pass, if it is.
+    /// Why a benchmark passes although it is slower or undecided, if it does.
     pub(super) fn excuse(&self, decision: &ProgramDecision) -> Option<String> {
         let ratio = decision.last()?.ratio;
         let percent = 100.0 * self.slower;
