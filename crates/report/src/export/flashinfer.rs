@@ -58,7 +58,8 @@ fn evaluation(run: &Exported<'_>, row: &ExportRow<'_>) -> Option<Value> {
         "timestamp": run.date().unwrap_or_else(|| run.run.to_owned()),
         "log": log(proof, row),
     });
-    // The format wants both of what passed, the errors alone of wrong numbers, and else neither.
+    // The format wants both for a pass, only the errors for wrong numbers, and neither for anything
+    // else.
     if status == "PASSED" {
         evaluation["performance"] = performance(run, row)?;
     }
@@ -100,7 +101,8 @@ fn log(proof: &Proof, row: &ExportRow<'_>) -> String {
 }
 
 /// Errors as the format has them: those of the worst element of a refused kernel. The greatest
-/// absolute error of a proven one is not kept, and a number that is none is a word there.
+/// absolute error of a proven kernel is not kept. The format writes a value that is not a number as
+/// a word.
 fn correctness(proof: &Proof) -> Value {
     let number = |value: f64| match value.is_finite() && value >= 0.0 {
         true => json!(value),

@@ -1,7 +1,7 @@
 //! JUnit XML: a proof is a test, a refusal a failure, and every CI shows it.
 //!
 //! It is written by hand because the crate `quick-junit` rounds a time to milliseconds, and a call
-//! of a kernel takes microseconds; it would also bring chrono along, beside jiff.
+//! of a kernel takes microseconds; it would also bring chrono along, in addition to jiff.
 
 use super::{ExportFile, ExportOptions, ExportRow, Exported, Exporter, single};
 use crate::plain::plain;

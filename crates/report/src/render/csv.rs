@@ -23,8 +23,8 @@ const FIRST: [&str; 12] = [
     "ratio",
     "verdict",
 ];
-/// What flat records have only where they were refused; their columns are always there, so that
-/// the header of records never changes.
+/// Fields that only refused records have. Their columns are always there, so that the header of
+/// records never changes.
 const OF_REFUSED: [&str; 2] = ["reason", "repro"];
 
 fn render(document: &Document, _style: &Style) -> String {

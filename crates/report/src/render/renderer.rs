@@ -9,7 +9,7 @@ pub struct Style {
     pub width: usize,
     /// Whether colour is wanted.
     pub colour: bool,
-    /// Whether the slices behind a time are drawn beside it.
+    /// Whether the slices behind a time are drawn next to it.
     pub sparklines: bool,
 }
 

@@ -85,11 +85,11 @@ pub fn bench_with_slices(
     document
 }
 
-/// What a table of a report has and that of a bench has not.
+/// What a table of a report has in addition to a table of a bench.
 pub(super) struct Extras<'a> {
     /// The slices behind a record's time, where they are at hand.
     pub(super) samples: &'a dyn Fn(&Record) -> Option<Arc<Samples>>,
-    /// What is to be known about a row.
+    /// The remarks about a row.
     pub(super) remarks: &'a dyn Fn(&Record) -> String,
 }
 
@@ -119,7 +119,7 @@ pub(super) fn tables(records: &[Record]) -> Vec<Vec<&Record>> {
     })
 }
 
-/// Adds one table with its notes; whether a row of it is a winner.
+/// Adds one table with its notes. Returns whether one of its rows is a winner.
 pub(super) fn push_table(document: &mut Document, table: &[&Record], extras: &Extras<'_>) -> bool {
     let mut any_winner = false;
     let mut rows = Vec::new();

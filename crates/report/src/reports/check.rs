@@ -88,7 +88,7 @@ pub fn check(checked: &Checked, exit_code: u8) -> Document {
     document
 }
 
-/// What the change edits in what judges it.
+/// Lists the edits of the change to the rules that judge it.
 fn edits(document: &mut Document, origin: &Origin, is_forgery: bool) {
     if origin.edits.is_empty() {
         return;

@@ -19,7 +19,7 @@ const CASES: [Column; 6] = [
     Column::text("because", 2),
 ];
 
-/// What was compared, beside the cases.
+/// What was compared, besides the cases.
 #[derive(Clone, Debug)]
 pub struct ComparedArms {
     /// The arm that is compared with, as it was asked for.

@@ -181,7 +181,7 @@ pub(super) fn introductions(records: &[&Record]) -> Vec<String> {
             }
             let empty = empty.map_or_else(String::new, |empty| format!("; {empty}"));
             let (version, isa) = (&receipt.version, &receipt.isa);
-            // A lock is what is usual, so only its absence is told.
+            // A lock is usual, so only its absence is reported.
             let lock = receipt.lock.filter(|&lock| lock == Lock::Unlocked);
             let lock = lock.map_or_else(String::new, |lock| format!(" ({})", lock.name()));
             let device = receipt.on.as_ref();

@@ -57,7 +57,8 @@ pub(super) fn case(record: &Record, all: &[Record]) -> String {
     format!("{} {}", record.case.op, parts.join(" ")).trim_end().to_owned()
 }
 
-/// A contender without what all have: peers without their family, the path only if there are two.
+/// A contender's name without the parts that all share: peers have no family, and the path is there
+/// only if there are two.
 pub(super) fn contender(id: &ContenderId, all: &[ContenderId]) -> String {
     let is_alone = all.iter().filter(|of| of.family == id.family && of.name == id.name).count() < 2;
     match (id.family, is_alone) {

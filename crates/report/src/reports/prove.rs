@@ -175,7 +175,8 @@ pub fn prove(rows: &[ProveRow], skipped: usize) -> Document {
         document.text("Nothing was proved.");
     }
     document.table("", &COLUMNS, rows.iter().map(cells).collect());
-    // Kernels differ in errors, not in fidelity: one of each op and element type tells it.
+    // Kernels differ in errors, not in fidelity, so it is reported once for each op and element
+    // type.
     let mut told: Vec<(&str, &str)> = Vec::new();
     for row in rows.iter().filter(|row| !row.fidelity.is_empty()) {
         if !told.contains(&(&row.op, &row.dtype)) {

@@ -1,4 +1,5 @@
-//! The report of the gate's own proof: wrong kernels refused, right ones not, others beside it.
+//! The report of the gate's own proof: wrong kernels are refused, right ones are not, and other
+//! gates are compared.
 
 use crate::document::{Cell, Column, Document, Emphasis};
 use crate::plain::percent;

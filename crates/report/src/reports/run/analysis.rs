@@ -1,4 +1,4 @@
-//! What a person who had looked at all of a run would say of it.
+//! Sums up a run in sentences, as a person would who had looked at all of it.
 
 use super::{ReportedRun, group_name};
 use crate::plain::percent;
@@ -15,7 +15,7 @@ pub(super) fn all(run: &ReportedRun) -> String {
     parts.join(" ")
 }
 
-/// What holds it, and where the most is to be gained.
+/// What limits the run, and where the most can be gained.
 pub(super) fn next(records: &[Record]) -> Option<String> {
     let found = status(records);
     let first = found.first()?;

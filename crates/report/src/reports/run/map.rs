@@ -1,4 +1,4 @@
-//! Every contender on every case: how many times the fastest one's time each takes.
+//! Every contender on every case, as a multiple of the fastest one's time.
 
 use super::ReportedRun;
 use crate::document::{Cell, Column, Document, Emphasis, Shade};

@@ -30,7 +30,7 @@ pub(super) fn push(document: &mut Document, run: &ReportedRun) -> Vec<Value> {
 }
 
 fn plot(bests: &[&Record], count: usize) -> Plot {
-    // What holds a case says more than its op, and there are few of them.
+    // The bound of a case says more than its op, and there are few bounds.
     let mut by_bound: BTreeMap<(u8, &str), Vec<Point>> = BTreeMap::new();
     for record in bests {
         let Some(gflops) = metric(record, "gflops").filter(|rate| *rate > 0.0) else { continue };

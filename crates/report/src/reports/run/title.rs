@@ -50,7 +50,7 @@ pub(super) fn subtitle(run: &ReportedRun) -> String {
     parts.join(" · ")
 }
 
-/// A processor's name without what all of them have.
+/// A processor's name without the words that all such names contain.
 fn processor(brand: &str) -> String {
     let brand = brand.replace("(R)", "").replace("(TM)", "").replace("(tm)", "");
     let filler = |word: &&str| !matches!(*word, "CPU" | "Processor" | "processor");

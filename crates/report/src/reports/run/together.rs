@@ -1,4 +1,4 @@
-//! Several runs beside each other, where they measured the same.
+//! Shows several runs side by side, where they measured the same.
 
 use super::ReportedRun;
 use crate::document::{Cell, Column, Document};
