@@ -32,7 +32,7 @@ pub struct Session {
     pub items_before: u64,
 }
 
-/// The first frame: which run this is, and what stands beside the journal.
+/// The first frame: which run this is, and the hashes of the files next to the journal.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Start {
     pub(crate) format: u32,

@@ -6,7 +6,7 @@
 //! ```
 //! Numbers are little-endian. `previous` is the beginning of the BLAKE3 hash of the whole frame
 //! before, so that a frame cannot be lost, moved or brought in from another journal. The header
-//! has a CRC of its own, so that a length is believed before the payload is looked for.
+//! has a CRC of its own, so that a length can be trusted before the payload is read.
 
 use std::ops::Range;
 

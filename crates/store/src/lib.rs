@@ -17,7 +17,7 @@
 //!
 //! An append that returned is on the disk; one that did not return is wholly there or not at all.
 //! Bytes read from a disk are judged, never trusted: damage is an error or, at the very end of
-//! an unsealed journal, a torn tail whose size is told.
+//! an unsealed journal, a torn tail whose size is reported.
 #![forbid(unsafe_code)]
 
 pub mod artefacts;

@@ -30,7 +30,7 @@ pub(crate) enum ShortName<'a> {
 }
 
 impl ShortName<'_> {
-    /// Reads the text, if it is one. No id begins like a number without a zero in front.
+    /// Reads the text, if it is one. No id begins like a number without a leading zero.
     pub(crate) fn of(text: &str) -> Option<ShortName<'_>> {
         if !text.starts_with('0') && text.bytes().all(|byte| byte.is_ascii_digit()) {
             return text.parse().ok().map(ShortName::Number);

@@ -37,7 +37,7 @@ pub struct Run {
     pub items: Vec<ItemEntry>,
     /// The sessions that wrote it.
     pub sessions: Vec<Session>,
-    /// What was noted beside the items.
+    /// Notes in addition to the items.
     pub notes: Vec<String>,
     /// Races and comparisons of programs, in the order in which they ended.
     pub programs: Vec<ProgramEntry>,

@@ -160,7 +160,7 @@ pub(crate) fn verify_whole(run: &RunPath) -> Result<Verification, StoreError> {
     Ok(found)
 }
 
-/// The names in a run's folder that no run has.
+/// The names of files in a run's folder that are no part of a run.
 fn strangers(run: &RunPath) -> Result<Vec<String>, StoreError> {
     let mut names = Vec::new();
     for entry in std::fs::read_dir(&run.path).map_err(StoreError::io("list", &run.path))? {
@@ -182,7 +182,7 @@ fn items_of(run: &RunPath) -> Result<Vec<ItemEntry>, StoreError> {
     Ok(items)
 }
 
-/// Whether the records beside a journal are those in it. Versions write the same record with more
+/// Whether the records next to a journal are those in it. Versions write the same record with more
 /// or fewer members, so both are written by this one before they are compared.
 fn has_records(run: &RunPath) -> Result<bool, StoreError> {
     let path = run.file(file::RECORDS);
@@ -196,7 +196,7 @@ fn has_records(run: &RunPath) -> Result<bool, StoreError> {
     Ok(beside == record_lines(&items_of(run)?)?)
 }
 
-/// Whether the slices beside a journal are those of its races.
+/// Whether the slices next to a journal are those of its races.
 fn has_slices(run: &RunPath) -> Result<bool, StoreError> {
     let Ok(groups) = slices::read_slices(&run.file(file::SLICES)) else { return Ok(false) };
     let items = items_of(run)?;

@@ -176,7 +176,7 @@ enum Problem {
 
 const SHORT: Problem = Problem::Damaged("it ends too early");
 
-/// Takes from the front; every length is checked against what is there before it is believed.
+/// Takes from the front; every length is checked against what is there before it is used.
 struct Cursor<'a>(&'a [u8]);
 
 impl<'a> Cursor<'a> {
@@ -227,7 +227,7 @@ fn decode_group(cursor: &mut Cursor<'_>, format: u32) -> Result<SliceGroup, Prob
     Ok(SliceGroup { item, slices, readings })
 }
 
-/// Reads so many columns of a row's `N`; those that an older format lacks are 0.
+/// Reads this many of a row's `N` columns; those that an older format lacks are 0.
 fn decode_rows<const N: usize, T>(
     cursor: &mut Cursor<'_>,
     columns: usize,

@@ -36,7 +36,7 @@ impl Store {
         }
     }
 
-    /// A small file beside the runs; `None` if it is not there.
+    /// A small file next to the runs; `None` if it is not there.
     ///
     /// # Errors
     /// If it cannot be read.
@@ -44,7 +44,7 @@ impl Store {
         durable::read_if_there(&self.root.join(name))
     }
 
-    /// Puts a small file beside the runs, whole or not at all. A change that depends on the old
+    /// Puts a small file next to the runs, whole or not at all. A change that depends on the old
     /// bytes is made with [`Store::update_file`].
     ///
     /// # Errors
@@ -54,7 +54,7 @@ impl Store {
         durable::replace(&self.root, name, bytes)
     }
 
-    /// Changes a small file beside the runs, whole or not at all. Other writers wait meanwhile, so
+    /// Changes a small file next to the runs, whole or not at all. Other writers wait meanwhile, so
     /// that no change is lost.
     ///
     /// # Errors
@@ -244,7 +244,7 @@ fn fill(
     }
 }
 
-/// Items are told apart by their numbers alone.
+/// Checks that no two items have the same number, because nothing else distinguishes them.
 fn check_numbers(plan: &Plan) -> Result<(), StoreError> {
     let mut known = BTreeSet::new();
     match plan.items.iter().find(|item| !known.insert(item.index)) {

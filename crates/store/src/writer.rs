@@ -144,7 +144,7 @@ impl RunWriter {
         Ok(())
     }
 
-    /// Records a remark beside the items: a fault of the machine, a signal to stop.
+    /// Records a remark in addition to the items: a fault of the machine, a signal to stop.
     pub fn append_note(&mut self, text: &str) -> Result<(), StoreError> {
         if self.sealed {
             return Err(StoreError::Sealed(self.run.id.clone()));

@@ -75,7 +75,7 @@ fn machine() -> MachineFacts {
     }
 }
 
-/// A race of as many slices, with times as a machine would give them.
+/// A race with this many slices, whose times are like those of a machine.
 pub(crate) fn race(slices: u32) -> Race {
     let slice = |n: u32| Slice {
         trial: n / 96,
