@@ -18,7 +18,8 @@ const LONG: &[u64] = &[1037, 1040, 1056, 1152];
 /// Sizes of the other axes of a case with a long one.
 const SHORT: &[u64] = &[1, 2, 3, 4, 8];
 
-/// Cases that are made from sizes alone, beside those with an axis of size 1 and with a long one.
+/// Cases that are made from sizes alone, in addition to those with an axis of size 1 and with a
+/// long one.
 const MADE: usize = 10;
 
 /// Sizes that are drawn before the search for cases ends: conditions may refuse most of them.
@@ -27,7 +28,8 @@ const DRAWN: u64 = 20_000;
 /// The same for a case in which the size of one axis is given.
 const DRAWN_GIVEN: u64 = 400;
 
-/// Elements of all operands of a made case at the most, because the reference runs many times.
+/// Maximum number of elements of all operands of a made case, because the reference runs many
+/// times.
 const ELEMENTS: usize = 8_000;
 
 /// The same for a case with a long axis.
@@ -37,8 +39,8 @@ const LONG_ELEMENTS: usize = 12_000;
 /// whether the value changes anything, such as a mask that hides nothing of a single row.
 const WITH_VALUE: usize = 4;
 
-/// The share of the range of a real attribute at which a value beside the bounds is tried. The
-/// value uses all digits of f32.
+/// The share of the range of a real attribute at which a value is tried, in addition to the bounds.
+/// The value uses all digits of f32.
 const BETWEEN: f64 = 0.618_033_988_749_895;
 
 /// The stated cases, the made ones, and a few for each other value of an attribute.
@@ -130,7 +132,7 @@ fn one_of(sizes: &[u64], draw: u64, axis: usize) -> u64 {
 }
 
 /// The case whose axes have these sizes, with its elements, if the op accepts it and there are at
-/// most so many.
+/// most this many.
 fn sized(
     op: &OwnOp,
     dtype: DType,

@@ -109,7 +109,7 @@ fn found(interpreter: &Interpreter) -> Result<Found, String> {
     })
 }
 
-/// The script that runs references, with what it is told of one.
+/// The script that runs references, with the facts about one of them.
 fn script(told: serde_json::Value) -> Script {
     let modules: serde_json::Value =
         MODULES.iter().map(|(name, text)| ((*name).to_owned(), json!(text))).collect();
@@ -243,7 +243,7 @@ struct OwnKernel {
     file: KernelFile,
     interpreter: &'static Interpreter,
     built: OnceLock<Result<(), String>>,
-    /// What it may read beside its library: a folder or a file.
+    /// What it may read besides its library: a folder or a file.
     place: PathBuf,
     /// The files of its op; an op of this program has none.
     judged_by: Vec<PathBuf>,

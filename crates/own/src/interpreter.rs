@@ -63,7 +63,7 @@ impl Interpreter {
         Interpreter { python: Some(python), home }
     }
 
-    /// The library that a worker was told of. It starts no program.
+    /// The library that a worker was given. It starts no program.
     pub fn given(home: Option<OwnHome>) -> Interpreter {
         let none = || "this worker was told of no interpreter".to_owned();
         Interpreter { python: None, home: OnceLock::from(home.ok_or_else(none)) }

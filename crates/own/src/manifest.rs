@@ -173,7 +173,7 @@ pub(crate) enum RoleText {
 pub(crate) struct WorkText {
     /// Operations; a multiply-add counts two. Tables show no rate where they are not stated.
     pub(crate) flops: Option<ExpressionText>,
-    /// Calls of exp and its like.
+    /// Calls of exp and of similar functions.
     pub(crate) transcendentals: Option<ExpressionText>,
     /// Bytes that are read at least once, where not all inputs are read.
     pub(crate) bytes_read: Option<ExpressionText>,

@@ -135,7 +135,7 @@ impl OwnOp {
         &self.manifest
     }
 
-    /// What goes wrong for every case is found once, when the folder is read.
+    /// Errors that concern every case are found once, when the folder is read.
     fn check(&self) -> Result<(), String> {
         let Some(&dtype) = self.dtypes.first() else {
             return Err("`dtypes` is empty: name at least one element type".to_owned());
@@ -365,13 +365,13 @@ impl Op for OwnOp {
         1
     }
 
-    /// # Panics
-    /// If the reference fails. The gate asks for [`Op::truth`].
-    /// It is computed by a process of its own.
+    /// A process of its own computes it.
     fn has_costly_truth(&self) -> bool {
         true
     }
 
+    /// # Panics
+    /// If the reference fails. The gate asks for [`Op::truth`].
     fn oracle(&self, case: &Case, inputs: &Values, output: usize, want: &Want) -> Truth {
         match self.truth(case, inputs, output, want) {
             Ok(truth) => truth,
@@ -437,7 +437,7 @@ impl Op for OwnOp {
         let operands: Vec<usize> =
             inputs.filter(|(_, operand)| takes(operand)).map(|(index, _)| index).collect();
         // The reference is a textbook formula, in which the square of the largest number overflows.
-        // What it says of such inputs in f64 binds no kernel that computes in f32.
+        // Its results in f64 on such inputs are no promise of a kernel that computes in f32.
         let largest = 2f64.powi((case.dtype.largest().log2() / 4.0) as i32);
         let standard = Specials::standard(&operands, case.dtype, largest);
         Specials { beside_zeros: true, ..standard }

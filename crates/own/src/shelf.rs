@@ -1,4 +1,4 @@
-//! The own ops that a worker was told of, read when a case asks for them.
+//! The own ops that a worker was given, read when a case asks for them.
 
 use crate::{FileError, Interpreter, MANIFEST, OwnHome, SubmittedFile, contender, folder};
 use proofmark_contract::Entry;
@@ -63,7 +63,7 @@ impl OwnShelf {
     }
 
     /// The op of that name, with the kernels of the folder that has the wanted one; none if the
-    /// worker was not told of it. `built_in` is the op if this program defines it. For a submitted
+    /// worker was not given it. `built_in` is the op if this program defines it. For a submitted
     /// kernel nothing else in the op's folder is read, because its sandbox does not allow that.
     ///
     /// # Errors

@@ -21,10 +21,10 @@ pub(super) const FORMAT: &str = "flashinfer-trace";
 /// Sizes of variable axes in a Definition that comes without workloads.
 const USUAL: u64 = 16;
 
-/// Cases of a proof at the most: each runs the reference hundreds of times.
+/// Maximum number of cases of a proof, because each runs the reference hundreds of times.
 const CASES: usize = 16;
 
-/// How many times the limit a case may be that cannot be shrunk.
+/// A case that cannot be shrunk may exceed the limit by this factor.
 const MOST: u64 = 64;
 
 const RULE: &str = "the largest variable axis is halved, until all tensors fit into the byte limit";

@@ -31,7 +31,7 @@ pub(super) struct TaskFile {
     pub(super) source: String,
 }
 
-/// What `gpu_mode.py` tells of a task.
+/// What `gpu_mode.py` reports about a task.
 #[derive(Clone, Debug, Deserialize)]
 pub(super) struct Told {
     inputs: Vec<Tensor>,

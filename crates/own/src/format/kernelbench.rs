@@ -20,7 +20,7 @@ pub(super) const RULE: &str = "the largest size that the problem still runs with
 /// that belong to one set of parameters.
 const SEEDS: [i64; 2] = [42, 1];
 
-/// What `kernelbench.py` tells of a problem.
+/// What `kernelbench.py` reports about a problem.
 #[derive(Clone, Debug, Deserialize)]
 pub(super) struct Told {
     pub(super) inputs: Vec<Input>,

@@ -1,7 +1,7 @@
 //! Problems that people already have in the format of another project, turned into folders of ops.
 //!
-//! A folder is all that commands know, so that nothing else has to learn a format. The user's files
-//! are copied into it as they are; what we write beside them only calls them.
+//! Commands know only folders, so no other part of the program has to learn a format. The user's
+//! files are copied into the folder as they are. The files that we add only call them.
 
 mod flashinfer;
 mod gpu_mode;

@@ -237,7 +237,7 @@ fn what_cannot_be_read_is_refused_by_name() {
 
 #[test]
 fn a_workload_that_stays_too_large_is_left_out_by_name() {
-    // `n > 4` holds for 5 rows, which take 64 times the limit at the most.
+    // `n > 4` holds for 5 rows, which take at most 64 times the limit.
     let least = definition(&[], 24).unwrap();
     assert!(least.page.cases[1].starts_with("n=6 "), "{:?}", least.page.cases);
     let error = definition(&[], 1).err().unwrap().to_string();

@@ -98,7 +98,7 @@ impl<'a> Scene<'a> {
         Ok(Some((plan, self.bytes(&setup.packed_bytes, 1, "packed_bytes")?.max(1))))
     }
 
-    /// Bytes of scratch memory for so many threads.
+    /// Bytes of scratch memory for this many threads.
     pub(super) fn workspace_bytes(&self, threads: usize) -> Done<usize> {
         let bytes = self.code.workspace_bytes.as_ref();
         bytes.map_or(Ok(0), |formula| self.bytes(formula, threads, "workspace_bytes"))
@@ -239,7 +239,7 @@ impl<'a> Scene<'a> {
             }
         };
         if formula.uses(THREADS) && self.code.threads != Threads::One {
-            // Evaluated once now, so that names that are not known are told.
+            // The formula is evaluated once now, so that unknown names are reported.
             return self.bits(&formula, scalar, 1).map(|_| Source::Formula(formula));
         }
         self.bits(&formula, scalar, 1).map(Source::Fixed)

@@ -100,7 +100,7 @@ fn check_bytes(what: &'static str, got: usize, need: usize) -> Result<(), Kernel
     if got < need { Err(KernelError::TooSmall { what, got, need }) } else { Ok(()) }
 }
 
-/// What calls on other numbers of threads are laid out by.
+/// What is needed to lay out calls for another number of threads.
 struct Kept {
     code: LibraryCode,
     case: ExplicitCase,
@@ -113,7 +113,7 @@ impl Kept {
     }
 }
 
-/// Memory of a call beside its operands.
+/// Memory of a call in addition to its operands.
 struct Memory {
     packed: *mut u8,
     workspace: *mut u8,
@@ -341,7 +341,7 @@ impl Foreign {
     }
 }
 
-/// What an empty call calls: it reads no argument and returns 0.
+/// The function that an empty call calls. It reads no argument and returns 0.
 extern "C" fn nothing() -> u64 {
     0
 }

@@ -28,7 +28,7 @@ pub struct LibraryCode {
     pub setup: Option<Setup>,
     /// Bytes of scratch memory.
     pub workspace_bytes: Option<Expression>,
-    /// How it is told the number of threads.
+    /// How it receives the number of threads.
     pub threads: Threads,
     /// It writes machine code while it runs.
     pub has_jit: bool,
@@ -45,7 +45,7 @@ pub struct OpenClCode {
     pub global: Vec<Expression>,
     /// Work-items of a work-group along each dimension.
     pub local: Vec<Expression>,
-    /// What the compiler is told.
+    /// The options of the compiler.
     pub options: String,
 }
 
@@ -67,7 +67,7 @@ pub struct Setup {
     pub packed_bytes: Expression,
 }
 
-/// How a kernel is told the number of threads.
+/// How a kernel receives the number of threads.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Threads {
     /// It has one.

@@ -64,11 +64,11 @@ pub enum Code {
 pub struct KernelPermit {
     /// Files and folders that it reads.
     pub reads: Vec<PathBuf>,
-    /// What it does beside computing.
+    /// What it does besides computing.
     pub needs: Needs,
 }
 
-/// The most libraries beside a kernel's own that it may read.
+/// The most libraries in the folder of a kernel's library that it may read.
 const BESIDE: usize = 256;
 
 impl KernelFile {
@@ -211,7 +211,7 @@ impl KernelFile {
         }
     }
 
-    /// What it does beside computing. It reads no folder, so that a worker may ask.
+    /// What it does besides computing. This reads no folder, so a worker may call it.
     pub fn needs(&self) -> Needs {
         match &self.code {
             Code::Library(code) if code.opencl.is_some() => {

@@ -14,9 +14,9 @@ pub struct Promises {
     pub reproducible: Option<Reproducibility>,
     /// Numbers below the least normal one may become zero.
     pub flushes_subnormals: bool,
-    /// Results that are small against what they are the difference of may be lost.
+    /// Results that are small compared with the terms of their difference may be lost.
     pub cancels: bool,
-    /// Numbers on the way are rounded to the element type.
+    /// Intermediate results are rounded to the element type.
     pub rounds_inside: bool,
     /// Nothing is promised for operands that are NaN or infinite.
     pub finite_only: bool,

@@ -27,7 +27,7 @@ const KEPT: usize = 32;
 pub struct Python {
     /// The program.
     pub program: PathBuf,
-    /// Folders of packages beside its own.
+    /// Folders of packages in addition to its own.
     pub packages: Vec<PathBuf>,
 }
 
