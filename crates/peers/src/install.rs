@@ -430,7 +430,7 @@ pub(crate) fn below(folder: &Path) -> Vec<PathBuf> {
     all
 }
 
-/// The shared library whose name begins so, anywhere below a folder.
+/// The shared library whose name has this beginning, anywhere below a folder.
 fn library_in(folder: &Path, beginning: &str) -> Result<PathBuf, InstallError> {
     let is_meant = |path: &PathBuf| {
         let name = path.file_name().unwrap_or_default().to_string_lossy();

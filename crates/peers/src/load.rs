@@ -10,7 +10,7 @@ use proofmark_schema::{ContenderId, ErrorContract, Receipt};
 pub struct Peered {
     /// What is called. It stays as long as the process, as the library does.
     pub kernel: &'static dyn Kernel,
-    /// What the library says of itself.
+    /// What the library reports about itself.
     pub receipt: Receipt,
     /// A call with nothing to do.
     pub empty: Option<&'static dyn Fn()>,
@@ -30,8 +30,8 @@ impl Peered {
     }
 }
 
-/// Variables that keep idle threads of the usual runtimes asleep instead of spinning beside the
-/// contender whose turn it is, and that keep thread counts as they are set.
+/// Variables that keep idle threads of the usual runtimes asleep, so that they do not spin during
+/// another contender's turn, and that keep thread counts as they are set.
 const QUIET: &[(&str, &str)] = &[
     ("OMP_WAIT_POLICY", "passive"),
     ("GOMP_SPINCOUNT", "0"),
@@ -100,8 +100,8 @@ fn present(
     Ok((peer, found))
 }
 
-/// Sets the variables that the usual runtimes read when a library is opened, and these beside. It
-/// is to be called in a worker before it opens the library.
+/// Sets the variables that the usual runtimes read when a library is opened, and these in addition.
+/// A worker must call this before it opens the library.
 pub fn set_environment(more: &[(&str, &str)]) {
     for (name, value) in QUIET.iter().chain(more) {
         // SAFETY: a worker has one thread when it loads a contender, so no other reads meanwhile.

@@ -67,7 +67,7 @@ pub trait Peer: Sync {
         &[]
     }
 
-    /// What its process must be allowed to do in a sandbox, beside reading its own files.
+    /// What its process must be allowed to do in a sandbox, besides reading its own files.
     fn needs(&self) -> Needs {
         Needs::default()
     }
@@ -158,7 +158,7 @@ pub(crate) const PLAIN: ErrorContract = ErrorContract {
     interpreted: false,
 };
 
-/// The same for a library that flushes subnormals, or loses them on the way.
+/// The same for a library that flushes subnormals, or loses them in intermediate results.
 pub(crate) const FLUSHED: ErrorContract = ErrorContract { underflow: Underflow::Flushed, ..PLAIN };
 
 /// How a peer comes onto a machine.
@@ -210,7 +210,7 @@ pub type Called = Box<dyn Fn(&mut Call<'_>) -> Result<(), KernelError>>;
 
 /// A case that a peer is ready to be called on. Everything here runs on the worker's own thread.
 pub struct Ready {
-    /// What the library says of itself.
+    /// What the library reports about itself.
     pub receipt: Receipt,
     /// Gives it another number of threads; none if it has one only.
     pub set_threads: Option<Box<dyn Fn(usize)>>,
@@ -226,14 +226,15 @@ pub struct Ready {
     pub empty: Option<Box<dyn Fn()>>,
     /// Memory that calls use beside their operands.
     pub memory: CallMemory,
-    /// What the clock of its device says of the calls since it was last asked; none on the host.
+    /// The times of the calls since this was last asked, on the clock of its device; none on the
+    /// host.
     pub device_times: Option<Box<dyn Fn() -> DeviceTimes>>,
 }
 
 /// Memory that calls use beside their operands.
 #[derive(Default)]
 pub struct CallMemory {
-    /// Bytes of scratch memory for so many threads; none if it uses none.
+    /// Bytes of scratch memory for this many threads; none if it uses none.
     pub workspace_bytes: Option<Box<dyn Fn(usize) -> usize>>,
     /// How weights are packed outside the timed calls; none if they are not.
     pub packing: Option<Packing>,

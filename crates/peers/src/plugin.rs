@@ -171,7 +171,7 @@ pub(crate) struct Opened {
     run: Asked,
 }
 
-/// Opens the plug-in and reads what it says of itself.
+/// Opens the plug-in and reads what it reports about itself.
 pub(crate) fn open(found: &Found) -> Result<Opened, String> {
     let library = Open::at(&found.library, false)?;
     // SAFETY: the interface's one export, with its documented type.

@@ -1,4 +1,5 @@
-//! Rust crates as peers: plug-ins built apart, so that nothing of theirs leaks into ours.
+//! Rust crates as peers: plug-ins that are built separately, so that their builds do not affect
+//! ours.
 
 use crate::peer::{FLUSHED, PLAIN};
 use crate::{Found, Peer, Ready, Source, plugin};

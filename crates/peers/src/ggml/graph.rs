@@ -55,7 +55,7 @@ impl Graph {
         Ok(Graph { places: Vec::new(), handle, dense: Dense::default(), _kept: Vec::new() })
     }
 
-    /// The way into the library and back.
+    /// Enters the library and returns, with nothing to compute.
     pub(super) fn compute_nothing(&self, library: &Library, backend: Handle) {
         // SAFETY: a graph without nodes.
         unsafe { (library.backend_graph_compute)(backend, self.handle) };

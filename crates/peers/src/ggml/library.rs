@@ -31,7 +31,7 @@ struct ThreadpoolParams {
 
 /// What is called, with the names that the library gives it.
 pub(super) struct Library {
-    /// Where the functions are that make nodes.
+    /// The library with the functions that make nodes.
     pub(super) base: Open,
     pub(super) init: unsafe extern "C" fn(InitParams) -> Handle,
     pub(super) tensor_overhead: unsafe extern "C" fn() -> usize,
@@ -102,7 +102,7 @@ impl Library {
         if backend.is_null() { Err("its backend does not start".to_owned()) } else { Ok(backend) }
     }
 
-    /// Gives a backend a pool of so many threads in place of `old`. Between calls they look for
+    /// Gives a backend a pool of this many threads in place of `old`. Between calls they look for
     /// more work, for some tenths of a second, unless they are told to [`Library::rest`].
     pub(super) fn pool(
         &self,

@@ -46,8 +46,8 @@ impl Peer for OnnxRuntime {
     /// the textbook formulas, with `1 + erf` and `1 + tanh`. Its tanh is a quotient of polynomials
     /// whose terms in x lose the digits of subnormals. Its sigmoid, `1/2` plus such a quotient, is
     /// 0 from -18 down, where e^x is not. No contract allows that, so it is refused, with silu,
-    /// swiglu and gelu_quick. In the gates of a recurrent layer it is what a textbook's formula
-    /// loses beside 1.
+    /// swiglu and gelu_quick. In the gates of a recurrent layer it loses no more than the textbook
+    /// formula loses next to 1.
     fn contract(&self, case: &ExplicitCase) -> ErrorContract {
         let is_recurrent = matches!(case.op.as_str(), "lstm" | "gru");
         let is_gelu = matches!(case.op.as_str(), "gelu" | "gelu_tanh" | "geglu");

@@ -49,7 +49,7 @@ impl Runtime {
         Ok(Runtime { api, environment, memory, version, build })
     }
 
-    /// A session that runs a model on so many threads.
+    /// A session that runs a model on this many threads.
     pub(super) fn session(&'static self, model: &Model, threads: usize) -> Result<Session, String> {
         let api = self.api;
         let mut options = null_mut();

@@ -33,8 +33,8 @@ pub(crate) const NUMPY: Framework = Framework {
     ops: composed::NUMPY_OPS,
     supports: composed::numpy_supports,
     flushes: composed::NUMPY_SIGMOID,
-    // SciPy takes 0 for a greatest element that is infinite. The result is -infinity where NaN is
-    // due, in the losses too. Its softmax returns NaN for scores that are all -infinity.
+    // SciPy takes 0 for a greatest element that is infinite. The result is -infinity instead of
+    // NaN, in the losses too. Its softmax returns NaN for scores that are all -infinity.
     finite_only: |case| matches!(case.op.as_str(), "cross_entropy" | "log_softmax" | "attention"),
     needs: Needs { interpreter: true, jit: false, compiler: false },
     opens_ms: 130,

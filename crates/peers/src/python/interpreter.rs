@@ -7,9 +7,9 @@ use std::ptr::null_mut;
 
 type Raw = *mut c_void;
 
-/// What a compiler is told about the text of a module: `Py_file_input`.
+/// The start symbol by which the compiler reads the text of a module: `Py_file_input`.
 const MODULE: c_int = 257;
-/// Errors are told up to this length: some frameworks add pages of advice.
+/// Errors are reported up to this length, because some frameworks add pages of advice.
 const LONGEST: usize = 500;
 
 /// The functions that are used. All are of the stable ABI, so that one build of this program

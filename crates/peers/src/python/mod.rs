@@ -40,7 +40,7 @@ pub(crate) struct Framework {
     flushes: &'static [&'static str],
     /// Cases in which it follows no rule for NaN and infinities.
     finite_only: fn(&ExplicitCase) -> bool,
-    /// What its process does beside computing.
+    /// What its process does besides computing.
     needs: Needs,
     /// Milliseconds until a worker has imported it, on a machine whose files are in memory.
     opens_ms: u32,
@@ -143,7 +143,7 @@ pub struct Script {
     pub text: &'static str,
     /// Variables that it finds defined: a JSON object.
     pub given: Value,
-    /// What its `introduce` is told beside the case: a JSON object, or nothing.
+    /// What its `introduce` is given besides the case: a JSON object, or nothing.
     pub told: Value,
 }
 
@@ -329,8 +329,8 @@ impl Binder {
         self.bridge.ask(c"prepare", &self.words(call)).map(drop)
     }
 
-    /// What the clock of the device said; nothing where it cannot be asked, because no decision
-    /// rests on it.
+    /// The times on the clock of the device; none if it cannot be asked, because no decision
+    /// depends on them.
     fn device_times(&self) -> DeviceTimes {
         let said = self.bridge.ask(c"device_times", "").ok().and_then(|said| said.to_text());
         let said = said.and_then(|text| serde_json::from_str::<SaidTimes>(&text).ok());
