@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 pub struct Command {
     /// The program and its arguments.
     pub words: Vec<String>,
-    /// Variables that are set beside those of this process.
+    /// Variables that are set in addition to those of this process.
     pub environment: Vec<(String, String)>,
     /// The folder that it runs in; that of this process if there is none.
     pub folder: Option<PathBuf>,

@@ -35,7 +35,7 @@ pub enum Trouble {
 /// What a rehearsal showed.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Rehearsed {
-    /// What one process takes, in the mean of both sides.
+    /// The mean time of one process over both sides.
     pub process_ns: f64,
     /// What is known about the results so far.
     pub outcome: ProgramOutcome,

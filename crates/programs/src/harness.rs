@@ -11,7 +11,8 @@ use proofmark_schema::program::Harness;
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 
-/// Seconds that a harness warms up in each process, and measures, where it can be told.
+/// Seconds for which a harness warms up in each process, and for which it measures, if it has
+/// options for them.
 const WARM_UP_SECONDS: f64 = 0.01;
 const MEASURED_SECONDS: f64 = 0.02;
 /// Samples that criterion takes in a process: the least that it allows.

@@ -16,7 +16,7 @@ use proofmark_stats::{
 const SPARED: f64 = 0.8;
 /// Processes in a block.
 const BLOCK: f64 = 4.0;
-/// Blocks in a trial at the most.
+/// Maximum number of blocks in a trial.
 const MOST_BLOCKS: u32 = 8;
 
 /// What one process gave.
@@ -54,7 +54,7 @@ pub struct Rules {
     pub seed: u64,
     /// Time after which no further trial starts, once the first look is reached.
     pub budget_ns: u64,
-    /// What one process takes, as a rehearsal showed.
+    /// The time of one process, as a rehearsal showed.
     pub process_ns: f64,
     /// Error rate of the race.
     pub alpha: f64,
@@ -165,7 +165,7 @@ pub fn ruling_of(
     }
 }
 
-/// The effects of the trials, as log-ratios, and the error that each shows of itself.
+/// The effects of the trials as log-ratios, and the error within each trial.
 fn trial_values(samples: &[ProgramSample]) -> (Vec<f64>, Vec<f64>) {
     let mut values = (Vec::new(), Vec::new());
     for of_trial in samples.chunk_by(|first, second| first.trial == second.trial) {

@@ -38,8 +38,8 @@ pub struct Found {
     pub suspects: Vec<usize>,
 }
 
-/// The most steps of a search among so many candidates, of which the last is known to be bad: those
-/// of halving, and one for each candidate that may be skipped.
+/// The most steps of a search among this many candidates, of which the last is known to be bad:
+/// those of halving, and one for each candidate that may be skipped.
 pub fn most_steps(candidates: usize, skips: usize) -> u32 {
     let halvings = usize::BITS - candidates.saturating_sub(1).leading_zeros();
     halvings + skips as u32

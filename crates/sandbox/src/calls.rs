@@ -73,7 +73,7 @@ const OLDER: &[c_long] = &[
 #[cfg(not(target_arch = "x86_64"))]
 const OLDER: &[c_long] = &[];
 
-/// What files in a folder of its own take; Landlock keeps them there.
+/// Calls that files in a private folder need; Landlock keeps the files there.
 #[rustfmt::skip]
 const OF_SCRATCH: &[c_long] = &[
     libc::SYS_mkdirat, libc::SYS_unlinkat, libc::SYS_renameat2, libc::SYS_linkat,
@@ -90,7 +90,7 @@ const OF_SCRATCH_OLDER: &[c_long] = &[
 #[cfg(not(target_arch = "x86_64"))]
 const OF_SCRATCH_OLDER: &[c_long] = &[];
 
-/// What starting compilers takes.
+/// Calls that are needed to start compilers.
 const OF_COMPILERS: &[c_long] =
     &[libc::SYS_setsid, libc::SYS_setpgid, libc::SYS_socketpair, libc::SYS_prlimit64];
 
@@ -181,8 +181,8 @@ fn listed(permit: &Permit) -> Result<Rules, BackendError> {
     Ok(rules)
 }
 
-/// Calls that map memory. Without a JIT none is writable and code at once, and what was mapped
-/// before does not become code.
+/// Calls that map memory. Without a JIT, no memory may be writable and executable at once, and no
+/// existing mapping may become executable.
 fn memory(has_jit: bool) -> Result<Rules, BackendError> {
     let of_jit = [libc::SYS_memfd_create, libc::SYS_ftruncate];
     let calls = [libc::SYS_mmap, libc::SYS_mprotect, libc::SYS_pkey_mprotect];
@@ -200,7 +200,7 @@ fn memory(has_jit: bool) -> Result<Rules, BackendError> {
 #[derive(Clone, Copy)]
 enum Is {
     Exactly(u64),
-    /// So much under a mask, which comes first.
+    /// This value under a mask, which comes first.
     Masked(u64, u64),
 }
 

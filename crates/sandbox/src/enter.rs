@@ -34,9 +34,9 @@ const NOBODY: u32 = 65534;
 /// Threads and processes that the worker's user may have.
 const TASKS: u64 = 4096;
 
-/// Leaves the speculation of the processor as it is without a filter. On systems that are set up so
-/// (`spec_store_bypass_disable=seccomp`) a filter slows every store down, also in honest kernels.
-/// What that protects is the worker's own memory from the worker's own code.
+/// Leaves the speculation of the processor as it is without a filter. On systems with
+/// `spec_store_bypass_disable=seccomp`, a filter would slow down every store, also in honest
+/// kernels. It would only protect the worker's own memory from the worker's own code.
 const SPEEDS: libc::c_ulong = libc::SECCOMP_FILTER_FLAG_SPEC_ALLOW;
 
 /// A sandbox that one child enters.
@@ -119,7 +119,7 @@ impl Sandbox {
         Ok(())
     }
 
-    /// Adds what the kernel says of this process itself to the files that may be read.
+    /// Adds the kernel's files about this process to the files that may be read.
     fn allow_own_facts(&self) -> io::Result<()> {
         #[repr(C, packed)]
         struct PathBeneath {
@@ -171,7 +171,7 @@ fn become_nobody(keeps: CapabilitySet) -> io::Result<()> {
     Ok(())
 }
 
-/// Lets no memory become code that was writable.
+/// Lets no memory that was writable become executable.
 fn refuse_writable_code() -> io::Result<()> {
     const REFUSE_EXEC_GAIN: libc::c_ulong = 1;
     // SAFETY: sets a flag of this process and touches no memory.

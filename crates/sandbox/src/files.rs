@@ -95,8 +95,8 @@ impl Files {
         is_below(&self.writes) || (!to_write && reads())
     }
 
-    /// The rules as the kernel holds them. Whoever restricts itself to them loses all other files,
-    /// TCP, and signals and abstract sockets of processes outside.
+    /// The rules as the kernel holds them. A process that restricts itself to them loses all other
+    /// files, TCP, and signals and abstract sockets of processes outside.
     pub(crate) fn ruleset(&self) -> Result<OwnedFd, RulesetError> {
         let all = AccessFs::from_all(ABI_NEEDED);
         let read = AccessFs::ReadFile | AccessFs::ReadDir;

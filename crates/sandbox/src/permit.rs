@@ -5,7 +5,7 @@ use std::path::PathBuf;
 /// What one contender may do beyond computing. The default is what a plain shared library needs.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Permit {
-    /// Files and folders that it may read, beside the program and the system's libraries.
+    /// Files and folders that it may read, besides the program and the system's libraries.
     pub reads: Vec<PathBuf>,
     /// It compiles machine code while it runs and executes it.
     pub has_jit: bool,

@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 pub(crate) struct Scratch(PathBuf);
 
 impl Scratch {
-    /// Makes a folder for nobody else, which belongs to another user if one is given.
+    /// Makes a private folder, which belongs to another user if one is given.
     pub(crate) fn make(owner: Option<u32>) -> io::Result<Scratch> {
         static NEXT: AtomicU32 = AtomicU32::new(0);
         let number = NEXT.fetch_add(1, Ordering::Relaxed);

@@ -29,7 +29,7 @@ const PATH_BYTES: usize = 4096;
 /// The stack of a warden's thread.
 const STACK_BYTES: usize = 128 * 1024;
 
-/// What watches over one worker and its copies. The thread ends with the last of them.
+/// Watches over one worker and its copies. The thread ends with the last of them.
 #[derive(Clone, Debug)]
 pub struct Warden {
     watch: Arc<Watch>,
@@ -58,7 +58,7 @@ struct Tried {
     is_attack: bool,
 }
 
-/// What the caller is told.
+/// The answer that the caller gets.
 enum Answer {
     /// The call is made. What Landlock and the kernel refuse stays refused.
     Proceed,
@@ -102,7 +102,7 @@ impl Warden {
         self.watch.copy.store(of_copy::ALL, Ordering::Release);
     }
 
-    /// Lets no copy be made any more.
+    /// Forbids any further copy.
     pub fn expect_no_copy(&self) {
         self.watch.copy.store(0, Ordering::Release);
     }
@@ -121,7 +121,7 @@ impl Warden {
     }
 }
 
-/// Calls that making one copy of a worker takes.
+/// Calls that are needed to make one copy of a worker.
 mod of_copy {
     pub(super) const PROCESS: u32 = 1;
     pub(super) const GROUP: u32 = 2;
@@ -245,8 +245,8 @@ impl Watch {
     }
 
     /// Binds a thread to some of the processors that its process was given. Runtimes do that, and
-    /// some end the process where they cannot. The warden makes the call: what the caller's memory
-    /// says may be another set by the time that the kernel reads it.
+    /// some end the process where they cannot. The warden makes the call itself, because the set in
+    /// the caller's memory may have changed by the time that the kernel reads it.
     fn bind(&self, asked: &libc::seccomp_notif, pid: u32) -> Answer {
         let call = libc::SYS_sched_setaffinity;
         let [thread, bytes, address, ..] = asked.data.args;
@@ -343,7 +343,7 @@ fn absolute(pid: u32, folder: i32, path: &Path) -> Option<PathBuf> {
         true => path.to_owned(),
         false => fs::read_link(base).ok()?.join(path),
     };
-    // For this process, "self" is another.
+    // In this process, "self" means another process.
     let own = |name: &str| path.strip_prefix(name).ok();
     Some(match own("/proc/self").or(own("/proc/thread-self")) {
         Some(rest) => Path::new(&format!("/proc/{pid}")).join(rest),
