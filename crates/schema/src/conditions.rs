@@ -9,9 +9,9 @@ use serde::{Deserialize, Serialize};
 pub enum Ruler {
     /// R1: multiply-adds in registers, each waiting for the last. It follows the frequency.
     Chain,
-    /// R2: a triad within the first cache.
+    /// R2: a triad within the L1 cache.
     Triad,
-    /// R3: reading on through 32 MiB.
+    /// R3: reads that walk through 32 MiB, part after part.
     Stream,
 }
 
@@ -38,7 +38,7 @@ pub struct Reading {
     pub block: u32,
     /// Which ruler.
     pub ruler: Ruler,
-    /// What its fixed work took.
+    /// The time of its fixed work.
     pub wall_ns: u64,
 }
 
@@ -59,7 +59,7 @@ pub struct RulerStability {
     pub drift: Option<Interval>,
 }
 
-/// Blocks that do not count, by the covariate that said so.
+/// Blocks that do not count, by the covariate that rejected them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Rejected {
     /// Blocks of the race.
@@ -87,7 +87,7 @@ pub struct Quiet {
     pub busy: f64,
 }
 
-/// What a race was run under.
+/// The conditions under which a race was run.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Conditions {
     /// How steady each ruler was; a ruler that was not read is left out.

@@ -177,8 +177,8 @@ pub struct CodeFile {
     pub sha256: String,
 }
 
-/// What a contender says of itself (version, build flags, the path it chose), and which files its
-/// code came from, which the supervisor reads from the kernel.
+/// What a contender reports about itself (version, build flags, the path it chose), and which files
+/// its code came from, which the supervisor reads from the kernel.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Receipt {
     /// Version of the library or kernel.
@@ -200,7 +200,8 @@ pub struct Receipt {
     /// Nanoseconds of a call that has nothing to do, where it can be made.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub empty_call_ns: Option<f64>,
-    /// Where results go that the op does not work on in place: empty for the operands given.
+    /// Where the results of an op go that does not work in place; empty if they go to the given
+    /// operands.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub memory: String,
     /// What is planted into it to test the tool; none in a contender of real code.

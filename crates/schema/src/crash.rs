@@ -160,7 +160,7 @@ impl fmt::Display for Phase {
 pub struct Crash {
     /// Why it ended.
     pub cause: Cause,
-    /// `c+16384 (first byte past the end)`, where the address lies in or beside an operand.
+    /// `c+16384 (first byte past the end)`, where the address lies in or next to an operand.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub place: Option<String>,
     /// The raw fault address.

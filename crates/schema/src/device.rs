@@ -22,7 +22,7 @@ pub struct Device {
     pub queue: DeviceQueue,
     /// The clocks that time a call.
     pub clock: DeviceClock,
-    /// What it can do at the most.
+    /// The most that it can do.
     pub limits: DeviceLimits,
 }
 
@@ -110,7 +110,7 @@ impl DeviceClock {
     }
 }
 
-/// What a device can do at the most; 0 where it does not say.
+/// The most that a device can do; 0 where it does not report a limit.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DeviceLimits {
     /// Parts that compute at the same time.
@@ -125,20 +125,20 @@ pub struct DeviceLimits {
     pub memory_bytes: u64,
 }
 
-/// What the clock of a device said of one slice: sums over the calls whose events were kept.
+/// The times of one slice on the clock of a device: sums over the calls whose events were kept.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DeviceSlice {
     /// The arm.
     pub arm: u32,
     /// Calls of the slice.
     pub calls: u32,
-    /// What these took on the clock of the host.
+    /// The time of these on the clock of the host.
     pub wall_ns: u64,
     /// Calls whose events were kept.
     pub kept: u32,
-    /// What the kernels of those took on the clock of the device.
+    /// The time of their kernels on the clock of the device.
     pub kernel_ns: u64,
-    /// What moving operands to the device and back took on the same clock.
+    /// The time of moving operands to the device and back on the same clock.
     pub copy_ns: u64,
 }
 
@@ -149,7 +149,7 @@ pub struct DeviceTime {
     pub kernel_ns: f64,
     /// Moving operands to the device and back, by its events.
     pub copy_ns: f64,
-    /// What the host waited beside these two: the launch.
+    /// The rest of the time that the host waited: the launch.
     pub launch_ns: f64,
 }
 

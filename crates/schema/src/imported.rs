@@ -1,4 +1,4 @@
-//! Where an op came from that was read from a format of another project.
+//! Where an op came from, if it was read from the format of another project.
 
 use serde::{Deserialize, Serialize};
 use std::fmt;

@@ -11,7 +11,7 @@ use std::str::FromStr;
     Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
 )]
 pub enum Isolation {
-    /// A flat record that was read does not say; its text is empty.
+    /// Not stated, as in a flat record that was read back; its text is empty.
     #[default]
     #[serde(rename = "")]
     Unstated,
@@ -19,8 +19,8 @@ pub enum Isolation {
     T1,
     /// The same in a sandbox: see [`Layer`].
     T2,
-    /// The same, and nothing that the worker says is believed: the supervisor's clock is the time,
-    /// and every call is on inputs that the supervisor has written for it.
+    /// The same, and nothing that the worker reports is trusted: the supervisor's clock is the
+    /// time, and every call is on inputs that the supervisor has written for it.
     T3,
 }
 
@@ -107,7 +107,8 @@ pub struct Attempt {
 }
 
 impl Attempt {
-    /// Whether this is the same call on another file of the same folder. An attack is told alone.
+    /// Whether this is the same call on another file of the same folder. An attack is reported
+    /// alone.
     fn is_like(&self, other: &Attempt) -> bool {
         let folder = |attempt: &Attempt| {
             let target = attempt.target.as_deref()?;
@@ -171,8 +172,8 @@ pub struct SandboxCost {
     pub ratio: Interval,
     /// Trials of the race.
     pub trials: u32,
-    /// What calls found in their inputs. Calls on fresh inputs are timed alone, so that those of
-    /// several threads pay for waking them up; older records do not say.
+    /// What calls found in their inputs. Calls on fresh inputs are timed alone, so calls of several
+    /// threads pay for waking these up; older records do not say.
     #[serde(default)]
     pub inputs: CallInputs,
 }
@@ -210,7 +211,7 @@ impl Confinement {
     }
 
     /// What it tried, in one line; none where it tried nothing. Attempts on several files of a
-    /// folder are told once: some libraries try one name after the other.
+    /// folder are reported once, because some libraries try one name after the other.
     pub fn tried(&self) -> Option<String> {
         let mut told: Vec<(&Attempt, usize)> = Vec::new();
         for attempt in &self.attempts {

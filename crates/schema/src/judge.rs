@@ -53,8 +53,8 @@ impl Class {
 pub enum Kind {
     /// It looks faster than its honest twin by not doing the work. No cheat may win.
     Cheat {
-        /// Whether it reads or changes what the harness keeps in the worker's own process. The
-        /// race promises to hold against that at T3 only: below, such a cheat is shown and not
+        /// Whether it reads or changes what the harness keeps in the worker's own process. The race
+        /// promises to hold against that only at T3. At lower levels such a cheat is shown and not
         /// counted.
         attacks: bool,
     },
@@ -127,7 +127,7 @@ pub struct JudgedRun {
     pub threads: usize,
     /// Which of the runs of its kind, from 0.
     pub run: usize,
-    /// Busy threads beside it.
+    /// Busy threads during it.
     pub load: usize,
     /// The level of isolation; older records do not say.
     #[serde(default)]

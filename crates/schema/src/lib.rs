@@ -1,4 +1,4 @@
-//! The data that crosses a room or a disk: nouns, units, ids, format versions.
+//! The data that passes between crates or to a disk: nouns, units, ids, format versions.
 //!
 //! If it can be written to a file it is here; if it has a method that *does* something it is
 //! in `contract`. A type enters only when two crates need it. What kernels need too is in `terms`,

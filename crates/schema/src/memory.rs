@@ -114,13 +114,13 @@ impl fmt::Display for Pages {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Memory {
-    /// What the caches are to hold.
+    /// What the caches must hold.
     pub cache: Cache,
-    /// What pages operands are to lie on.
+    /// The pages that operands must lie on.
     pub pages: Pages,
 }
 
-/// What one load of an operand's line took, in the state asked for and right afterwards.
+/// The time of one load of an operand's line, in the requested state and right afterwards.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Probe {
     /// Median over sampled lines as the state left them, in nanoseconds.
@@ -188,7 +188,7 @@ pub struct PageState {
     pub asked: Pages,
     /// Whether all operands lay on such pages in every trial.
     pub achieved: bool,
-    /// Bytes of operands that the worker had mapped by huge pages, at the least.
+    /// The least bytes of operands that the worker had mapped by huge pages in any trial.
     pub huge_bytes: u64,
     /// Bytes of operands that it had mapped.
     pub mapped_bytes: u64,

@@ -135,7 +135,7 @@ pub enum Traffic {
     Copy,
     /// `x = y + f·z`.
     Triad,
-    /// As `Write`, with stores that pass the caches by.
+    /// As `Write`, with stores that bypass the caches.
     NtWrite,
     /// As `Copy`, likewise.
     NtCopy,
@@ -185,9 +185,9 @@ pub struct ComputeLimit {
     pub unit: Unit,
     /// Threads that ran at the same time; the rate is that of all together.
     pub threads: usize,
-    /// What the machine gives in a clean millisecond: the 99th percentile.
+    /// The rate in a clean millisecond: the 99th percentile.
     pub gops_limit: f64,
-    /// What it gives in a usual one.
+    /// The rate in a usual millisecond: the median.
     pub gops_median: f64,
 }
 
@@ -237,7 +237,7 @@ pub struct DeviceRate {
     pub gbps: f64,
 }
 
-/// What a device can do at best, on so many of its compute units.
+/// What a device can do at best, on some of its compute units.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct DeviceProbe {
     /// Its name in patterns.
@@ -252,7 +252,7 @@ pub struct DeviceProbe {
     pub gflops: f64,
     /// Reads of working sets that its caches hold, least first, and of one that they do not.
     pub reads: Vec<DeviceRate>,
-    /// What the host waits for a kernel that does nothing.
+    /// The time that the host waits for a kernel that does nothing.
     pub launch_ns: f64,
     /// How many times longer a read takes after a sweep over more than the caches hold.
     pub cold_times: f64,
@@ -269,7 +269,7 @@ pub struct Probe {
     pub made: u64,
     /// How long it took.
     pub seconds: f64,
-    /// Clock of a core in 10⁹ cycles a second, where it can be told.
+    /// Clock of a core in 10⁹ cycles a second, where it can be measured.
     pub clock_ghz: Option<f64>,
     /// Rates of arithmetic.
     pub compute: Vec<ComputeLimit>,
@@ -281,7 +281,7 @@ pub struct Probe {
     pub fork_join: Vec<ForkJoin>,
     /// Units that the processor or the system does not have.
     pub absent: Vec<Unit>,
-    /// Its devices beside the host; empty in probes that were made before this field existed.
+    /// Its devices besides the host; empty in probes that were made before this field existed.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub devices: Vec<DeviceProbe>,
 }

@@ -91,9 +91,10 @@ pub struct Audit {
     pub arm: u32,
     /// Calls.
     pub calls: u32,
-    /// What the fastest on new inputs took: a busy machine only adds to it.
+    /// The time of the fastest call on new inputs. The minimum is taken because a busy machine only
+    /// adds time.
     pub new_ns: u64,
-    /// What the fastest on the inputs of the call before it took.
+    /// The time of the fastest call on the inputs of the call before it.
     pub same_ns: u64,
 }
 
@@ -166,11 +167,11 @@ pub struct Race {
     /// The audits of the arms, one for each arm and trial.
     #[serde(default)]
     pub audits: Vec<Audit>,
-    /// Arms that are faster on inputs that they have seen; for their sake the inputs of every call
-    /// of this race are fresh.
+    /// Arms that are faster on inputs that they have seen; because of them, every call of this race
+    /// has fresh inputs.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub seen_faster: Vec<SeenFaster>,
-    /// What the clocks of devices said of the slices of their arms, in the order these ran.
+    /// The times of slices on the clocks of their devices, in the order in which the slices ran.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub device: Vec<DeviceSlice>,
     /// How quiet the machine was before the race, if it was waited for.
@@ -178,11 +179,11 @@ pub struct Race {
     pub quiet: Option<Quiet>,
 }
 
-/// Growth of resident memory in every trial from which on it is told.
+/// Growth of resident memory in every trial from which on it is reported.
 const GROWN_BYTES: u64 = 16 << 20;
 
 impl Race {
-    /// How much an arm's memory grew in every trial, in bytes, where it is enough to be told.
+    /// How much an arm's memory grew in every trial, in bytes, where it is enough to be reported.
     pub fn grown(&self, arm: usize) -> Option<u64> {
         self.grown_bytes.get(arm).copied().filter(|&bytes| bytes >= GROWN_BYTES)
     }
@@ -241,7 +242,7 @@ pub struct Ruling {
     /// Why nothing was decided; absent where something was.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub undecided_because: Option<String>,
-    /// The change, as a share, that so many trials with this noise find nine times in ten.
+    /// The change, as a share, that this many trials with this noise find nine times in ten.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub detectable: Option<f64>,
     /// Seconds from the first worker to the verdict.

@@ -27,11 +27,11 @@ pub enum Bound {
     /// Arithmetic.
     #[serde(rename = "compute")]
     Compute,
-    /// Traffic with the first cache.
+    /// Traffic with the L1 cache.
     L1,
-    /// Traffic with the second cache.
+    /// Traffic with the L2 cache.
     L2,
-    /// Traffic with the third cache.
+    /// Traffic with the L3 cache.
     L3,
     /// Traffic with main memory.
     #[serde(rename = "DRAM")]
@@ -134,7 +134,7 @@ pub struct Performance {
     pub slices: SliceSpan,
 }
 
-/// A judged contender: performance exists only beside a proof that passed.
+/// A judged contender: performance exists only together with a proof that passed.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "judged", rename_all = "snake_case")]
 pub enum Judged {
@@ -188,7 +188,7 @@ pub struct Record {
     /// What caches and pages were asked for.
     #[serde(default)]
     pub memory: Memory,
-    /// What it says of itself.
+    /// What it reports about itself.
     pub receipt: Receipt,
     /// What stood between it and the supervisor.
     pub isolation: Isolation,

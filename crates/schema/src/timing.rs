@@ -32,7 +32,7 @@ pub struct TimedComparison {
     pub fixed_high: Option<f64>,
     /// Trials that were run.
     pub trials: u32,
-    /// Seconds to the verdict, all told.
+    /// Seconds from the start to the verdict.
     pub seconds: f64,
     /// The smallest effect that such a race would find nine times in ten, in per cent.
     pub detectable_percent: Option<f64>,
@@ -69,7 +69,7 @@ pub struct LoopOverhead {
     pub case: String,
     /// Time of one call in the bare loop.
     pub call_ns: f64,
-    /// What a slice's call takes more, in per cent.
+    /// How much longer a call in a slice takes, in per cent.
     pub percent: f64,
     /// Low end of its 95 % interval.
     pub low_percent: f64,

@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicI32, AtomicU32, AtomicU64};
 /// Greatest length of one message on the socket.
 pub const MESSAGE_LIMIT: usize = 128 * 1024;
 
-/// One operand as the worker must map it; its memory file travels beside the message.
+/// One operand as the worker must map it; its memory file is sent with the message.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct OperandMap {
     /// Name in the op's signature.
@@ -54,7 +54,7 @@ pub enum ToWorker {
     Attach {
         /// The operands in the order of the op's signature.
         operands: Vec<OperandMap>,
-        /// What the caches are to hold before every timed call.
+        /// What the caches must hold before every timed call.
         cache: Cache,
     },
     /// Change the thread count of the loaded contender.
@@ -70,8 +70,8 @@ pub enum ToWorker {
         /// The contender.
         contender: ContenderId,
     },
-    /// Make a copy of this process that serves the socket beside this message, prints to the pipe
-    /// after it, and is a child of the supervisor. Answered by `Copied`.
+    /// Make a copy of this process that serves the socket sent with this message, prints to the
+    /// pipe sent after the socket, and is a child of the supervisor. Answered by `Copied`.
     Copy {
         /// The processor the copy is pinned to.
         cpu: Option<usize>,
@@ -91,7 +91,7 @@ pub enum FromWorker {
     },
     /// The contender is loaded.
     Loaded {
-        /// What it says of itself.
+        /// What it reports about itself.
         receipt: Box<Receipt>,
         /// What it promises.
         contract: ErrorContract,
@@ -113,7 +113,7 @@ pub enum FromWorker {
         /// Why.
         reason: String,
     },
-    /// What the loads took; nothing where this machine cannot tell.
+    /// The times of the loads; nothing if this machine cannot measure them.
     Probed {
         /// Medians over the lines.
         probe: Option<Probe>,
@@ -275,9 +275,9 @@ pub struct HandOver {
     pub settle_ns: AtomicU64,
     /// Calls of the batch whose events a device has kept; 0 on the host.
     pub device_calls: AtomicU32,
-    /// What their kernels took on the device's clock.
+    /// The time of their kernels on the device's clock.
     pub device_kernel_ns: AtomicU64,
-    /// What moving their operands took on the device's clock.
+    /// The time of moving their operands on the device's clock.
     pub device_copy_ns: AtomicU64,
     /// Times of the rulers, in the order of `Ruler::ALL`; 0 for one that was not read.
     pub ruler_ns: [AtomicU64; 3],
@@ -294,7 +294,7 @@ pub struct HandOver {
     pub fault_address: AtomicU64,
     /// The instruction that faulted.
     pub fault_instruction: AtomicU64,
-    /// The stack pointer when it faulted: a fault beside it is a stack overflow.
+    /// The stack pointer when it faulted: a fault near it is a stack overflow.
     pub stack_pointer: AtomicU64,
     /// Bytes of the last allocation that the memory limit refused; 0 if none was.
     pub refused_bytes: AtomicU64,
@@ -311,7 +311,7 @@ pub struct Ledger {
     pub kept: [AtomicU64; LEDGER_CALLS],
 }
 
-/// Calls of a perturbed batch at the most.
+/// Maximum number of calls of a perturbed batch.
 pub const LEDGER_CALLS: usize = 8192;
 pub use proofmark_terms::MAX_OPERANDS;
 /// Byte of the shared file where the ledger begins.

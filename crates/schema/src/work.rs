@@ -11,7 +11,7 @@ pub struct Work {
     pub bytes_read: u64,
     /// Bytes that must be written at least once.
     pub bytes_written: u64,
-    /// Calls of exp, erf, sqrt and their like, apart from `flops`.
+    /// Calls of exp, erf, sqrt and similar functions, apart from `flops`.
     pub transcendentals: u64,
 }
 
