@@ -82,7 +82,7 @@ pub(crate) fn within(error: impl Into<QueryError>) -> DataFusionError {
     DataFusionError::External(Box::new(error.into()))
 }
 
-/// What an error of the engine means for whoever wrote the query.
+/// What an error of the engine means for the author of the query.
 pub(crate) fn explained(error: DataFusionError, sql: &str) -> QueryError {
     match error {
         DataFusionError::External(inner) => match inner.downcast::<QueryError>() {

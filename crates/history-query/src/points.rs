@@ -64,7 +64,7 @@ impl Points {
         Ok(Points { store: store.clone(), schema, segments, inbox: inbox? })
     }
 
-    /// What the log says about a segment, so that it need not be opened to be passed over.
+    /// What the log says about a segment, so that a query can skip it without opening it.
     fn statistics(&self, segment: &Segment) -> Statistics {
         let stats = &segment.stats;
         let mut statistics = Statistics::new_unknown(&self.schema);

@@ -109,7 +109,7 @@ pub struct Answer {
 }
 
 impl Answer {
-    /// No row of it, but its columns.
+    /// A batch with its columns and without rows.
     pub fn columns(&self) -> RecordBatch {
         RecordBatch::new_empty(Arc::clone(&self.schema))
     }
@@ -144,7 +144,7 @@ impl Answer {
     }
 }
 
-/// Columns that can be written: one of another type is its text.
+/// Columns that can be written. A column of another type becomes text.
 fn readable(schema: &SchemaRef) -> SchemaRef {
     let kind = |kind: &DataType| match cells::is_known(kind) {
         true => kind.clone(),

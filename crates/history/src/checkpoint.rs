@@ -2,8 +2,8 @@
 //! the entries after it.
 //!
 //! There are two of each. One is Delta Lake's, for other engines. The other has what this crate
-//! needs beside, and its name has its hash; it also knows the hash of the first. The entries stay:
-//! a checkpoint that is damaged or not there costs time and nothing else.
+//! needs in addition. Its name contains its own hash, and it holds the hash of the first. The
+//! entries stay: a checkpoint that is damaged or not there costs time and nothing else.
 
 use crate::durable::Created;
 use crate::log::{FOLDER, PROVIDER, Segment};
@@ -21,7 +21,7 @@ use arrow_schema::{DataType, Field, Fields, Schema};
 use bytes::Bytes;
 use std::sync::Arc;
 
-/// Every so many entries a checkpoint is written.
+/// A checkpoint is written after this many entries.
 pub(crate) const EVERY: u64 = 10;
 
 /// The folder of those that only this crate reads.
@@ -48,7 +48,8 @@ pub(crate) fn version_of(name: &str) -> Option<u64> {
     digits.parse().ok()
 }
 
-/// A hash of all that a state says: it stands for the state where many would take much memory.
+/// A hash of all that a state says. It is kept instead of the state where many states would take
+/// much memory.
 pub(crate) fn digest(state: &State) -> Result<String, HistoryError> {
     Ok(hash(json(state)?.as_bytes()))
 }

@@ -36,7 +36,7 @@ pub(crate) fn create(root: &Path, name: &str, bytes: &[u8]) -> Result<Created, H
     let _ = fs::remove_file(&staged);
     let created = made?;
     // Also if the file was there: the process that created it may not have synced the folder yet,
-    // and who is told that the file is there must be able to rely on it.
+    // and a caller that learns that the file is there must be able to rely on it.
     sync_directory(folder)?;
     Ok(created)
 }

@@ -103,7 +103,7 @@ pub struct Stats {
 /// The id of a series, as text.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SeriesOf {
-    /// It.
+    /// The id.
     pub series: String,
 }
 
@@ -140,7 +140,7 @@ struct CommitInfo {
     proofmark: Compaction,
 }
 
-/// What a compaction did beside adding and removing segments.
+/// What a compaction did besides adding and removing segments.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Compaction {
     /// Inbox objects whose rows are in segments from now on.
@@ -185,7 +185,7 @@ pub struct Segment {
     pub modified_ms: i64,
 }
 
-/// A commit that is to be made.
+/// A commit that has not been made yet.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Commit {
     pub(crate) time_ms: i64,
@@ -307,13 +307,13 @@ fn schema_string() -> String {
 /// How a commit ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Committed {
-    /// It is entry so much.
+    /// It is the entry of this number.
     As(u64),
     /// Another commit took some of the same inputs first.
     Conflict,
 }
 
-/// How many commits of others a commit gives way to before it ends.
+/// How many commits of others a commit gives way to before it fails.
 const MOST_REBASES: u32 = 1000;
 
 /// Commits on top of an entry. If others commit meanwhile, the commit is put after theirs, unless

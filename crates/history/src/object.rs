@@ -237,7 +237,7 @@ pub(crate) mod tests {
     use super::*;
     use crate::rows::tests::row;
 
-    /// A run with one point of each of so many series.
+    /// A run with one point of each of this many series.
     pub(crate) fn run_object(id: &str, time: i64, series: u64) -> RunObject {
         let run = Run {
             id: id.to_owned(),

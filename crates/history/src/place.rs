@@ -35,7 +35,7 @@ pub struct Place {
 #[derive(Debug, Serialize, Deserialize)]
 struct FormatFile {
     format: u32,
-    /// What the folder is, for whoever finds it.
+    /// What the folder is, for people who find it.
     about: String,
 }
 

@@ -38,7 +38,7 @@ pub struct Snapshot {
     pub(crate) state: State,
     /// Inbox objects that are visible, in order of names.
     pub(crate) inbox: Vec<String>,
-    /// Inbox objects that are not, because another object has the same run.
+    /// Inbox objects that are not visible, because another object has the same run.
     pub(crate) superseded: Vec<String>,
     objects: OnceCell<(Vec<InboxObject>, Vec<HistoryError>)>,
     /// What the segments that were read say about their parts: it is read once.
@@ -54,8 +54,8 @@ impl Snapshot {
         Ok(Snapshot::load_part(place, u64::MAX).await?.0)
     }
 
-    /// The same with so many bytes of the inbox and at least one object of it, and whether there
-    /// are more.
+    /// The same with at most this many bytes of the inbox, but at least one object, and whether
+    /// there are more.
     pub(crate) async fn load_part(
         place: &Place,
         inbox_bytes: u64,
@@ -95,8 +95,8 @@ impl Snapshot {
         &self.place
     }
 
-    /// The latest entry of the log, and how many inbox objects are visible beside it: what a report
-    /// states, so that its numbers can be found again.
+    /// The latest entry of the log, and how many inbox objects are visible in addition. A report
+    /// states both, so that its numbers can be found again.
     pub fn version(&self) -> (Option<u64>, usize) {
         (self.state.version, self.inbox.len())
     }

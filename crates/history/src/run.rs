@@ -58,10 +58,10 @@ pub struct Calibration {
     /// Multiply-adds that wait for each other: it follows the frequency.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub chain_ns: Option<f64>,
-    /// A triad within the first cache.
+    /// A triad within the L1 cache.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub triad_ns: Option<f64>,
-    /// Reading on through 32 MiB.
+    /// Reads that walk through 32 MiB, part after part.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stream_ns: Option<f64>,
 }

@@ -285,7 +285,7 @@ fn moved(
     })
 }
 
-/// The events that say what is not said yet.
+/// The events for everything that no event reports yet.
 fn events(axis: &Axis, moved: &[Moved], known: &[Alert], now: i64, actor: &str) -> Vec<Event> {
     let candidates: Vec<Candidate> = moved.iter().map(|moved| moved.candidate.clone()).collect();
     let mut result: Vec<Event> = Vec::new();

@@ -189,7 +189,7 @@ impl Access {
     }
 
     /// What the bearer of a key or token may do; `None` if it may do nothing. The reason is not
-    /// told, because it would help to guess.
+    /// reported, because it would help an attacker to guess.
     pub fn grant(&self, bearer: &str, now: i64) -> Option<Grant> {
         match bearer.starts_with(KEY_PREFIX) {
             true => self.key(bearer, now),

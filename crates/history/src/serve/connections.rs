@@ -43,8 +43,8 @@ impl Open {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Makes room for one more. The oldest connection that still waits for its client is closed:
-    /// a client that is slow on purpose is that, and one that works is answered in milliseconds.
+    /// Makes room for one more. The oldest connection that still waits for its client is closed. It
+    /// belongs to a client that is slow on purpose, because any other is answered in milliseconds.
     fn make_room(&self, most: usize) -> bool {
         let mut open = self.lock();
         if open.len() < most {

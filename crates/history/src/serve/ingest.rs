@@ -49,7 +49,7 @@ pub(super) struct Ingest {
     held: Arc<Semaphore>,
     /// Uploads a minute of one holder.
     rate: u32,
-    /// What each holder may still upload, and when that was so.
+    /// What each holder may still upload, and when that was computed.
     budgets: Mutex<HashMap<String, (f64, Instant)>>,
     /// Tokens that were used, with the hash of the body and the time at which they expire.
     used: Mutex<HashMap<String, (blake3::Hash, i64)>>,

@@ -45,7 +45,7 @@ pub mod limits {
     pub const CONNECTION_TIME: Duration = Duration::from_secs(300);
 }
 
-/// How long the history is not looked at after it was.
+/// How long the server waits before it looks at the history again.
 const REFRESH: Duration = Duration::from_secs(5);
 
 /// The same while runs are uploaded.

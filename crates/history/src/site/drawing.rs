@@ -30,8 +30,8 @@ pub(super) fn number(metric: Metric, value: f64) -> String {
     }
 }
 
-/// A number beside its axis. Times have as many digits as tell it from the next number, which is
-/// `step` away.
+/// A number at its axis. A time has enough digits to differ from the next number, which is `step`
+/// away.
 fn tick(metric: Metric, value: f64, step: f64) -> String {
     if metric != Metric::Time {
         return number(metric, value);

@@ -317,7 +317,7 @@ fn both(
     format!("<figure>{}{}</figure>\n", draw(from, 960.0, "wide"), draw(near, 380.0, "narrow"))
 }
 
-/// The points around the first that a commit or a run has whose name begins so.
+/// The points around the first one whose commit or run has a name with this beginning.
 fn zoomed(view: &View, series: &Series, shown: &Shown, at: &str) -> String {
     let is_meant = |run: &str| {
         let commit = view.runs.get(run).and_then(|run| run.commit.as_deref());
