@@ -10,7 +10,7 @@ use proofmark_terms::{Case, DType, Isa};
 
 /// A flaw on every element type.
 pub(crate) const ALL: &[DType] = &[DType::F32, DType::Bf16, DType::F16];
-/// A flaw that fewer bits hide.
+/// A flaw that a type of fewer bits hides.
 pub(crate) const FINE: &[DType] = &[DType::F32, DType::F16];
 /// A flaw in rounding to fewer bits.
 pub(crate) const NARROW: &[DType] = &[DType::Bf16, DType::F16];
@@ -214,7 +214,7 @@ pub(crate) fn flush(dtype: DType, value: f32) -> f32 {
     if value.abs() < border { 0f32.copysign(value) } else { value }
 }
 
-/// Beyond the largest number lies the largest number.
+/// A result beyond the largest number becomes the largest number.
 pub(crate) fn saturate(dtype: DType, value: f32) -> f32 {
     let largest = dtype.largest() as f32;
     value.clamp(-largest, largest)

@@ -22,7 +22,7 @@ pub(crate) enum Mask {
     None,
     /// Those up to its own position.
     Causal,
-    /// So many up to its own position, itself counted.
+    /// This many up to its own position, including itself.
     Window(usize),
 }
 
@@ -90,7 +90,7 @@ impl Problem {
 
     /// Pairs of a query of a head and a key that it sees.
     pub(crate) fn seen(&self) -> usize {
-        // Each of the first `ends` positions sees itself and those before it, up to so many.
+        // Each of the first `ends` positions sees itself and those before it, but at most `most`.
         let up_to = |ends: usize, most: usize| {
             let (ends, rising) = (ends as u128, ends.min(most) as u128);
             rising * (rising + 1) / 2 + (ends - rising) * most as u128

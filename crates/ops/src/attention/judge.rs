@@ -44,8 +44,8 @@ impl Op for Attention {
     /// The scale counts every rounding with its full size, and errors of many terms average out.
     /// Measured over all proof cases and element types, right kernels reach q = 0.6 and an rms of
     /// 0.13 on zero-mean data and 2 times the factor for length on structured data, where scores
-    /// are sums of one sign. Limits of a fifth or less of the default ones keep sight of wrong
-    /// kernels in 16 bits, too.
+    /// are sums of one sign. With limits of at most a fifth of the default ones, wrong kernels are
+    /// refused in 16 bits, too.
     fn limits(&self, _case: &Case) -> Limits {
         Limits { q_max: 3.0, q_rms: 0.5, structured: 6.0, ..Limits::default() }
     }

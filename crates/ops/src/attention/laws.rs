@@ -121,7 +121,7 @@ fn truths(case: &Case, run: Observed<'_>) -> (Vec<usize>, Truth) {
     (rows, truth)
 }
 
-/// What two right results of an element may be apart.
+/// How far apart two right results of an element may be.
 fn room(case: &Case, value: f64, scale: f64) -> f64 {
     case.dtype.ulp(value) + 2.0 * Attention.limits(case).q_max * DType::F32.unit() * scale
 }

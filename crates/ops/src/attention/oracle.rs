@@ -5,7 +5,7 @@ use super::definition::{KEYS, Problem, QUERIES, VALUES};
 use proofmark_contract::{Truth, Values, Want};
 use proofmark_terms::DType;
 
-/// The least f32 over its unit roundoff: what is subnormal is off by an absolute amount.
+/// The least f32 over its unit roundoff: a subnormal number is off by an absolute amount.
 const UNDERFLOW: f64 = 1.0 / (1u128 << 125) as f64;
 
 /// The truth about the wanted elements.
@@ -17,10 +17,10 @@ const UNDERFLOW: f64 = 1.0 / (1u128 << 125) as f64;
 /// roundings, the two sums over keys g.
 ///
 /// A contender that rounds the weights to `dtype` before their product with the values is off by
-/// `u` of that type in each term, by half its smallest number where a weight is subnormal beside
-/// the greatest, and by as much either way: what it is forgiven is twice the root of the sum of
-/// squares. The sum of magnitudes is about √t times the root over t keys, and there
-/// it hid a tenth of an element.
+/// `u` of that type in each term, or by half its smallest number where a weight is subnormal
+/// compared with the greatest. These errors have either sign, so it is forgiven twice the root of
+/// the sum of their squares. The sum of their magnitudes is about √t times as large over t keys,
+/// and it hid a tenth of an element.
 pub(crate) fn truth(problem: &Problem, dtype: DType, inputs: &Values, want: &Want) -> Truth {
     let rounding = |squares: f64| 2.0 * squares.sqrt() / DType::F32.unit();
     let (columns, rows) = (want.cols(problem.width), want.rows(problem.rows()));

@@ -209,7 +209,8 @@ impl<A: Stored, B: Stored, C: Stored, const FOLDED: bool, const MR: usize, const
     }
 }
 
-/// Rows of so many elements that pass the others before these change: half of L2 in whole tiles.
+/// The number of rows, of `terms` elements each, that pass the other operand before its rows
+/// change: half of L2 in whole tiles.
 fn block<T>(terms: usize, tile: usize) -> usize {
     let row_bytes = if terms == 0 { 1 } else { terms * size_of::<T>() };
     let rows = (l2_bytes() / 2 / row_bytes).next_multiple_of(tile);

@@ -7,7 +7,7 @@ use std::fmt;
 use std::str::FromStr;
 use std::sync::OnceLock;
 
-/// The settings in force. The list is short, because every call that heeds it scans it linearly.
+/// The settings in force. The list is short, because every call scans it linearly.
 static TUNED: OnceLock<Settings> = OnceLock::new();
 
 /// What tuning replaces; what is empty stays built in.

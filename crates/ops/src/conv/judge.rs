@@ -37,8 +37,8 @@ impl Op for Conv {
         Portfolio { exact, ..Portfolio::standard(signature) }
     }
 
-    /// `2^60`: the product of two of them, and 128 such products, stay finite. Weights take
-    /// special values only where none falls on padding, for there libraries differ.
+    /// `2^60`: the product of two of them, and 128 such products, stay finite. Weights take special
+    /// values only where none falls on padding, because libraries differ there.
     fn specials(&self, case: &Case, _signature: &Signature) -> Specials {
         let of = Problem::of(case);
         let mut operands = vec![X];

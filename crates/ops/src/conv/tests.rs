@@ -81,7 +81,8 @@ fn products_give_the_same_bits_on_any_number_of_threads() {
     }
 }
 
-/// What an infinity or an overflow makes of the squares around it, beside the direct algorithm.
+/// What an infinity or an overflow makes of the squares around it, compared with the direct
+/// algorithm.
 #[test]
 fn winograd_gives_the_infinities_of_the_direct_algorithm_and_no_other() {
     let case: Case = "conv2d:f32[b=1,c=2,o=3,h=6,w=7]".parse().unwrap();

@@ -13,7 +13,7 @@ use proofmark_terms::{AttrValue, Case, DType};
 pub(super) struct Judged {
     /// Operations for one element.
     pub(super) flops: u64,
-    /// Exponentials and the like for one element.
+    /// Exponentials and similar functions for one element.
     pub(super) transcendentals: u64,
     /// The truth about one element.
     pub(super) truth: oracle::Formula,

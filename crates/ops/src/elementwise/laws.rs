@@ -39,7 +39,7 @@ macro_rules! neutral {
     };
 }
 
-/// Sums: `-0` is the neutral element for every `a`; `+0` is not, for it turns `-0` over.
+/// Sums: `-0` is the neutral element for every `a`; `+0` is not, because it turns `-0` into `+0`.
 pub(super) const MINUS_ZERO_IS_NEUTRAL: Law =
     neutral!("minus_zero_is_neutral", "a + -0 is a, to the bit", -0.0);
 /// Differences.

@@ -30,8 +30,8 @@ impl Exact {
 /// amount, whatever its size.
 const UNDERFLOW: f64 = 1.0 / (1u128 << 125) as f64;
 
-/// Below this `e^x` is no normal f32, and 0 where such are flushed; a little further down `e^−x`
-/// is infinite.
+/// Below this `e^x` is no normal f32, and 0 where subnormal numbers are flushed; a little further
+/// down `e^−x` is infinite.
 const LOST: f64 = -87.33;
 
 /// Beyond this the exponential is 0 in f32.

@@ -7,7 +7,7 @@ use proofmark_schema::Work;
 use proofmark_terms::{AttrValue, Case, DType};
 
 impl Op for Fft {
-    /// The convention 5·n·log2 n, and half of it of reals.
+    /// The convention 5·n·log2 n, and half of it for reals.
     fn work(&self, case: &Case) -> Work {
         let problem = Problem::of(case);
         let points = problem.points() as f64;
@@ -23,7 +23,7 @@ impl Op for Fft {
         }
     }
 
-    /// Errors are measured by the norm of the whole, which has its growth in it.
+    /// Errors are measured by the norm of the whole, which already includes their growth.
     fn reduction(&self, _case: &Case) -> u64 {
         1
     }
@@ -38,7 +38,7 @@ impl Op for Fft {
 
     fn specials(&self, case: &Case, _signature: &Signature) -> Specials {
         let mut specials = Specials::standard(&[0], case.dtype, 2f64.powi(64));
-        // What they spread to depends on the way that a sum is made; a law says what must be.
+        // Which results they reach depends on the order of the sum. A law states what must hold.
         specials.values.retain(|value| value.is_finite());
         specials
     }

@@ -124,8 +124,8 @@ fn batch(problem: &Problem, x: &[f64]) -> (Vec<f64>, f64) {
     let Problem { x: planes, y, z, kind, is_inverse, .. } = *problem;
     let sign = if is_inverse { 1.0 } else { -1.0 };
     let mut numbers = numbers(problem, x, sign);
-    // A result has the size of the root of the sum of squares of all points; half a spectrum
-    // stands for the other half, and what turns out not to matter of it was carried along.
+    // A result has the size of the root of the sum of squares of all points; half a spectrum stands
+    // for the other half, and parts of it that turn out not to matter were carried along.
     let halves = if kind == Kind::ToReal { 2.0 } else { 1.0 };
     let squares = halves * x.iter().map(|x| x * x).sum::<f64>();
     if kind != Kind::ToReal {
@@ -157,7 +157,8 @@ pub(super) fn truth(problem: &Problem, x: &[f64], want: &Want) -> Truth {
         let of = index / written;
         if known.0 != of {
             let (values, norm) = batch(problem, &x[of * read..][..read]);
-            // Far larger results, as of data with a mean, lose digits that others had.
+            // Results that are far larger, as for data with a mean, lose digits that the others
+            // had.
             let peak = values.iter().fold(0.0, |peak: f64, value| peak.max(value.abs()));
             known = (of, values, norm.max(peak / 16.0));
         }

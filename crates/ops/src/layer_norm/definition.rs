@@ -42,7 +42,7 @@ const EPS: Attribute = Attribute {
     kind: AttributeKind::Real { low: 0.0, high: 1.0, default: 1e-5 },
 };
 
-/// Of the op and of its gradient.
+/// The attributes of the op and of its gradient.
 pub(crate) const ATTRIBUTES: &[Attribute] = &[EPS];
 
 impl Definition for LayerNorm {

@@ -11,7 +11,8 @@ use crate::blocks::stored::Stored;
 use proofmark_contract::KernelError;
 use proofmark_simd::Simd;
 
-/// Terms of the scalar kernel's shorter sums, for one long chain of additions would lose digits.
+/// Terms of the scalar kernel's shorter sums, because one long chain of additions would lose
+/// digits.
 const BLOCK: usize = 64;
 
 impl RowOp for LayerNorm {

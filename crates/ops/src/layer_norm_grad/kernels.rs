@@ -23,7 +23,8 @@ const TALL: usize = 32;
 /// Elements that keep a thread busy for about as long as the pool's hand-over takes (1.2 µs).
 const GRAIN: usize = 4096;
 
-/// Terms of the scalar kernel's shorter sums, for one long chain of additions would lose digits.
+/// Terms of the scalar kernel's shorter sums, because one long chain of additions would lose
+/// digits.
 const RUN: usize = 64;
 
 /// One element at a time.

@@ -42,7 +42,7 @@ steps! { Steps, RIGHT;
     add: fn(f32, f32) -> f32 = |sum, term| sum + term,
     /// Rows that dgamma and dbeta are made of.
     summed: fn(usize) -> usize = |rows| rows,
-    /// What becomes of dgamma and dbeta, of so many rows.
+    /// What becomes of dgamma and dbeta, of this many rows.
     finish: fn([Vec<f32>; 2], usize) -> [Vec<f32>; 2] = |gradients, _| gradients,
     /// Elements of a row that are written.
     written: fn(usize) -> usize = |length| length,

@@ -4,7 +4,7 @@
 use super::definition::Problem;
 use proofmark_contract::{Truth, Want};
 
-/// What an intermediate product loses that is subnormal, whatever its size.
+/// The loss of an intermediate product that is subnormal, whatever its size.
 const UNDERFLOW: f64 = 1.0 / (1u128 << 125) as f64;
 
 /// Mean and root of a row, and how far off a normalised element may be in units of u.

@@ -11,8 +11,8 @@ steps! { Steps, RIGHT;
     read: Read = read,
     /// Which operand's weight operand `n` of `count` gets.
     weight_of: fn(usize, usize) -> usize = |n, _| n,
-    /// The heads whose mean square normalises head `i`: from here, so many. Also given is the
-    /// number of heads of a position.
+    /// The heads whose mean square normalises head `i`: the first of them, and how many. Also given
+    /// is the number of heads of a position.
     mean_over: fn(usize, usize) -> (usize, usize) = |i, _| (i, 1),
     /// The head that head `i` is computed from, of all heads and those of a position.
     source: fn(usize, usize, usize) -> usize = |i, _, _| i,

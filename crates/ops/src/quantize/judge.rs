@@ -53,8 +53,8 @@ impl Op for Quantize {
 
     /// Forward every bit is defined. Back, a product that is rounded once to f32 lies within the
     /// half unit in the last place that q forgives everyone, and what rounding it again to 16
-    /// bits adds is at most `u·|y|`. Errors may lean: codes are few and share a scale, so that the
-    /// same roundings repeat all over the result.
+    /// bits adds is at most `u·|y|`. Errors may have a bias, because codes are few and share a
+    /// scale, and the same roundings repeat all over the result.
     fn limits(&self, case: &Case) -> Limits {
         let q = if self.is_forward || case.dtype == DType::F32 { 0.0 } else { 1.0 };
         Limits { q_max: q, q_rms: q, bias: f64::INFINITY, structured: q }
@@ -103,7 +103,7 @@ impl Op for Quantize {
         Specials { signed_zero: self.is_fp8, ..standard }
     }
 
-    /// What dequantising gives back, beside the elements.
+    /// What dequantising gives back, next to the original elements.
     fn fidelity(
         &self,
         case: &Case,

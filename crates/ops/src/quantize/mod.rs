@@ -102,7 +102,7 @@ pub enum Scheme {
     Tensor,
     /// Those of a row.
     Row,
-    /// So many neighbours of a row: 32, 64 or 128. A row's last group may be short.
+    /// This many neighbours of a row: 32, 64 or 128. A row's last group may be short.
     Group(usize),
 }
 
@@ -113,7 +113,7 @@ pub struct Codes<'a> {
     pub codes: Mat<'a, i8>,
     /// A scale for each that the scheme has.
     pub scales: &'a [f32],
-    /// A zero point beside each scale, unless the codes are symmetric.
+    /// A zero point for each scale, unless the codes are symmetric.
     pub zeros: Option<&'a [i32]>,
 }
 
@@ -124,7 +124,7 @@ pub struct CodesMut<'a> {
     pub codes: MatMut<'a, i8>,
     /// A scale for each that the scheme has.
     pub scales: &'a mut [f32],
-    /// A zero point beside each scale, unless the codes are symmetric.
+    /// A zero point for each scale, unless the codes are symmetric.
     pub zeros: Option<&'a mut [i32]>,
 }
 

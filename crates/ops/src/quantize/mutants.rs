@@ -169,7 +169,7 @@ fn truncated(plan: &Plan, step: Step, x: f32) -> f64 {
 
 fn ties_away(plan: &Plan, step: Step, x: f32) -> f64 {
     let scaled = x * step.1;
-    // The least more in magnitude: ties no longer are.
+    // The next number of greater magnitude, so that ties are ties no longer.
     let more = f32::from_bits(scaled.to_bits() + u32::from(x != 0.0 && x.is_finite()));
     match plan.format {
         Format::Int8 => coded(plan, step, x, f32::round),

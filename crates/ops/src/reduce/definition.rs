@@ -32,7 +32,7 @@ pub(super) const AXIS: Attribute = Attribute {
     kind: AttributeKind::Word { words: &["d", "s", "b", "all"], default: "d" },
 };
 
-/// What the variance's divisor is less than the count.
+/// How much less than the count the variance's divisor is.
 pub(super) const CORRECTION: Attribute = Attribute {
     name: "correction",
     meaning: "what is taken from the count before it divides: 0 of a population, 1 of a sample",
@@ -59,7 +59,7 @@ pub(super) struct Problem {
     pub(super) sizes: [usize; 3],
     /// The reduced axis.
     pub(super) over: Over,
-    /// What the variance's count is lessened by.
+    /// What is subtracted from the variance's count.
     pub(super) correction: f64,
 }
 

@@ -104,8 +104,8 @@ impl Op for Reduction {
     }
 }
 
-/// Beside rows of every length: columns around a vector's end, terms around a group's, enough of
-/// both to be cut into blocks and pieces, rows enough for the test of bias, and no terms.
+/// In addition to rows of every length: columns around a vector's end, terms around a group's,
+/// enough of both to be cut into blocks and pieces, rows enough for the test of bias, and no terms.
 const SHAPES: &[(&str, [u64; 3])] = &[
     ("d", [1, 1, 20_011]),
     ("s", [2, 3, 1]),

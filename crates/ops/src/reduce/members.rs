@@ -44,7 +44,7 @@ pub(super) trait Member<const K: usize>: Send + Sync + 'static {
     fn finish<T: Stored>(state: [f32; K], terms: usize, correction: f32) -> Self::Out<T>;
 }
 
-/// What sums have alike.
+/// What sums have in common.
 const SUM: Reduction = Reduction {
     name: "sum",
     summary: "y = Σ x along an axis or all",
@@ -140,7 +140,7 @@ fn total<S: Simd, const N: usize>(simd: S, mut terms: [S::F; N]) -> S::F {
     terms[0]
 }
 
-/// What the largest element and its place have alike.
+/// What the largest element and its place have in common.
 const MAX: Reduction = Reduction {
     name: "max",
     summary: "y = max x along an axis or all",

@@ -43,7 +43,7 @@ impl Problem {
 
 const AXES: &[Axis] = &axes(4096);
 
-/// Of every op that normalises rows so.
+/// The attribute of every op that normalises rows in this way.
 pub(crate) const EPS: Attribute = Attribute {
     name: "eps",
     meaning: "added to the mean square",
@@ -55,7 +55,7 @@ const VARIANT: Attribute = Attribute {
     kind: AttributeKind::Word { words: &["llama", "gemma"], default: "llama" },
 };
 
-/// Of every op that also weights rows so.
+/// The attributes of every op that also weights rows in this way.
 pub(crate) const ATTRIBUTES: &[Attribute] = &[EPS, VARIANT];
 
 impl Definition for RmsNorm {

@@ -8,7 +8,7 @@ use proofmark_terms::{Case, DType};
 /// Which layer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Cell {
-    /// Long short-term memory, with a state beside its output.
+    /// Long short-term memory, with a state in addition to its output.
     Lstm,
     /// Gated recurrent unit.
     Gru,

@@ -28,8 +28,8 @@ type Patterns = [f32; DISTURBANCES + FORGIVEN];
 /// pass. The signs of the errors decide, so errors with given signs are propagated through the
 /// exact derivatives of the steps (Monte Carlo arithmetic: Parker, 1997, to first order).
 ///
-/// A sigmoid as the textbook computes it, `1/2 + tanh(x/2)/2`, loses what is small beside 1. That
-/// error is followed apart, because only some contenders are forgiven it.
+/// A sigmoid as the textbook computes it, `1/2 + tanh(x/2)/2`, loses what is small compared with 1.
+/// That error is followed separately, because only some contenders are forgiven it.
 #[derive(Clone, Copy, Default)]
 struct Known {
     value: f64,
@@ -94,8 +94,8 @@ impl Known {
         self.fresh + greatest(alike) + 3.0 * deviation(drawn)
     }
 
-    /// What is added to the scale of a contender that loses what is small beside 1 in a sigmoid.
-    /// There are few patterns, so that those that are alike count as drawn too.
+    /// What is added to the scale of a contender that loses what is small compared with 1 in a
+    /// sigmoid. There are few patterns, so those that are alike count as drawn ones too.
     fn forgiven(self) -> f64 {
         let patterns = &self.handed_on[DISTURBANCES..];
         self.forgiven + greatest(&patterns[..ALIKE]) + 3.0 * deviation(patterns)

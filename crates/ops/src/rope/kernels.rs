@@ -1,9 +1,9 @@
 //! The kernels of rotary embedding: each head is turned by the angles of its position.
 //!
 //! In vectors, a head is widened into scratch memory, which frees its place for the result, and
-//! turned from there; neighbours are swapped in scratch memory too, for vectors have no shuffle.
-//! Exact angles are made once for each position a thread meets: whole turns are removed in f64,
-//! sine and cosine in f32. 3 flops an element; memory is the limit, and the angles where there
+//! turned from there; neighbours are swapped in scratch memory too, because vectors have no
+//! shuffle. Exact angles are made once for each position a thread meets: whole turns are removed in
+//! f64, sine and cosine in f32. 3 flops an element; memory is the limit, and the angles where there
 //! are few heads.
 
 use super::definition::{Problem, Rope, Scaling};

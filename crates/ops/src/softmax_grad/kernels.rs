@@ -10,7 +10,8 @@ use crate::blocks::stored::Stored;
 use proofmark_contract::KernelError;
 use proofmark_simd::Simd;
 
-/// Terms of the scalar kernel's shorter sums, for one long chain of additions would lose digits.
+/// Terms of the scalar kernel's shorter sums, because one long chain of additions would lose
+/// digits.
 const RUN: usize = 64;
 
 impl RowOp for SoftmaxGrad {

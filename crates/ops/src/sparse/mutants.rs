@@ -29,7 +29,7 @@ steps! { Steps, RIGHT;
     add: fn(f32, f32) -> f32 = |sum, term| sum + term,
     /// What is written of a sum.
     round: fn(f32) -> f32 = |sum| sum,
-    /// Whether a row, of all rows and with so many entries, is written.
+    /// Whether a row, of all rows and with this many entries, is written.
     writes: fn(usize, usize, usize) -> bool = |_, _, _| true,
 }
 

@@ -2,9 +2,9 @@
 //!
 //! Idea: as [`super::strip`], 32 queries a strip along the lanes, but both products are tiles of
 //! 32 × 32 sums: scores are `K·Qᵀ`, and sums `Vᵀ·W` by columns. Tiles take 16 bits only, and
-//! weights rounded to them would be off by thousands of times what f32 is; so a weight, which has
-//! 24 bits, is split into three bf16 without loss, or into two f16, which hold 22 of them: its
-//! product with the values is that of f32, or as good beside results of 11 bits.
+//! weights rounded to them would have thousands of times the error of f32. A weight, which has 24
+//! bits, is therefore split into three bf16 without loss, or into two f16, which hold 22 of them.
+//! Its product with the values is then that of f32, or as good for results of 11 bits.
 //! Keys are copied and values turned into tiles by a first round of tasks, once for all queries and
 //! heads that share them. Flops are those of the formula, but three times, or twice, as many for
 //! the values; each strip reads the packed keys and values that it sees, `4·t·d` bytes, from L2

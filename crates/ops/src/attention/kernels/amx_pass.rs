@@ -109,7 +109,7 @@ struct Memory<'a> {
     /// Weighted values in blocks of 32 columns, a row for each column.
     sums: &'a mut [f32],
     lanes: Lanes<'a>,
-    /// What the sums of each lane are corrected by.
+    /// The factors that correct the sums of each lane.
     factors: &'a mut [f32],
     /// Scores, then weights, of one tile, a row for each key.
     scores: &'a mut [f32],

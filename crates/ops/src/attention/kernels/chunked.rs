@@ -4,7 +4,7 @@
 //! than threads. Chunks of keys are computed as in [`super::thin`] and merged by their maxima and
 //! totals: with `w = exp(m_chunk − m)`, sums and totals are `Σ w·sums` and `Σ w·total`. How long
 //! chunks are depends on the case alone, so the bits do not depend on the number of threads.
-//! Beside the traffic of the keys, each row and chunk writes and reads `d + 2` floats once.
+//! In addition to the traffic of the keys, each row and chunk writes and reads `d + 2` floats once.
 
 use super::thin::{self, State};
 use super::tiled::{self, LINE, Operands, each_task, seen_keys, shared_rows};

@@ -60,7 +60,7 @@ struct Parts {
     state: usize,
     /// Scores, then weights, of one strip for one tile.
     weights: usize,
-    /// What the sums of each lane of one strip are corrected by.
+    /// The factors that correct the sums of each lane of one strip.
     factors: usize,
     /// Widened keys of a tile.
     keys: usize,

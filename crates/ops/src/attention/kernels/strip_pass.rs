@@ -17,7 +17,7 @@ pub(super) struct Strip<'a> {
     pub(super) lanes: Lanes<'a>,
 }
 
-/// How far the lanes of a strip are, and what they see.
+/// The running maximum and total of the lanes of a strip, and the keys that they see.
 pub(super) struct Lanes<'a> {
     /// Greatest score so far of each lane.
     pub(super) max: &'a mut [f32],

@@ -42,7 +42,7 @@ impl<const BYTE_DOT: bool> RowProducts<'_, BYTE_DOT> {
     #[inline(always)]
     fn blocks<S: Simd, const MR: usize, const NR: usize>(mut self, simd: S) {
         let (m, n) = (self.left.rows(), self.right.rows());
-        // Rows of the left operand that pass those of the right one before these change.
+        // Rows of the left operand that pass those of the right one before the right ones change.
         let height = (l2_bytes() / 2 / self.left.cols().max(1)).next_multiple_of(MR);
         let mut top = 0;
         while top < m {
@@ -51,7 +51,8 @@ impl<const BYTE_DOT: bool> RowProducts<'_, BYTE_DOT> {
             while column < n {
                 let right: [&[i8]; NR] =
                     core::array::from_fn(|j| self.right.row((column + j).min(n - 1)));
-                // Not by `map`: its closure would be compiled without this level's instructions.
+                // This does not use `map`, because its closure would be compiled without this
+                // level's instructions.
                 let mut offsets = [0; NR];
                 for j in 0..if BYTE_DOT { NR } else { 0 } {
                     offsets[j] = 128 * sum(simd, right[j]);

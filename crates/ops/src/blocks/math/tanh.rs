@@ -23,7 +23,7 @@ pub fn tanh<S: Simd>(simd: S, x: S::F) -> S::F {
     // Returns its second operand where one is NaN, so a NaN stays.
     let a = simd.min(simd.splat(HIGHEST), magnitude);
     let (n, r) = reduce(simd, simd.mul(a, simd.splat(-2.0)));
-    // -29 ≤ n ≤ 0; of NaN any power will do, for the polynomial carries it.
+    // -29 ≤ n ≤ 0; for a NaN any power will do, because the polynomial carries it.
     let biased = simd.int_add(simd.to_int(n), simd.int_splat(127));
     let power = simd.from_bits(simd.shift_left(biased, 23));
     let t = simd.fma(above_one(simd, r), power, simd.sub(power, simd.splat(1.0)));

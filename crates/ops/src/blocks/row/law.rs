@@ -102,8 +102,8 @@ fn stays<O: Op + Default>(
     Ok(())
 }
 
-/// Whether each element of every output is found again at the column that `to` gives, within what
-/// two right results may be apart.
+/// Whether each element of every output is found again at the column that `to` gives, within the
+/// distance that two right results may have.
 pub(crate) fn moves<O: Op + Default>(
     case: &Case,
     before: Observed<'_>,
@@ -124,7 +124,7 @@ pub(crate) fn moves<O: Op + Default>(
     Ok(())
 }
 
-/// What two right results of an element may be apart, both computed with error.
+/// How far apart two right results of an element may be, both computed with error.
 pub(crate) fn room(op: &dyn Op, case: &Case, value: f64, scale: f64) -> f64 {
     case.dtype.ulp(value) + 2.0 * op.limits(case).q_max * DType::F32.unit() * scale
 }

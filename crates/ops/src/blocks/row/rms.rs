@@ -4,8 +4,8 @@ use super::{reduce, vectors};
 use crate::blocks::stored::Stored;
 use proofmark_simd::Simd;
 
-/// Terms of the scalar kernel's shorter sums, for one long chain of additions would lose digits:
-/// about the root of a usual row's length.
+/// Terms of the scalar kernel's shorter sums, because one long chain of additions would lose
+/// digits: about the root of a usual row's length.
 const BLOCK: usize = 64;
 
 /// What is the same for all rows.

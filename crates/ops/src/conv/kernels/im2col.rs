@@ -1,9 +1,9 @@
 //! A product of matrices: the elements under each tap are written out as a row, then multiplied.
 //!
-//! Idea: textbook im2col, for as many neighbouring results at a time as stay in L2 beside the
-//! weights, which stream past them as they lie (see `Streamed`). A few rows at a time are written
-//! out, from planes in which each tap is an offset, and packed at once; taps of one element are
-//! rows already. Every element of an image is copied once for each tap and packed once more; 2
+//! Idea: textbook im2col, for as many neighbouring results at a time as stay in L2 together with
+//! the weights, which stream past them as they lie (see `Streamed`). A few rows at a time are
+//! written out, from planes in which each tap is an offset, and packed at once; taps of one element
+//! are rows already. Every element of an image is copied once for each tap and packed once more; 2
 //! flops a term; registers as in `Streamed`.
 //! What did not help, with one tap: the image read where it lies, a panel of columns at a time (0.8
 //! to 1.9 times as long on two threads, 1.2 in the median, because its rows lie on as many pages),

@@ -27,12 +27,12 @@ pub(crate) static PARALLEL: Made = Made {
 /// one tap. Reasoned, not tuned.
 const CHANNELS: usize = 32;
 /// Results of an image's channel from which Winograd's algorithm pays: those of 28 rows and
-/// columns. Chosen by timings beside `simd` on a busy machine: a quarter faster there, slower at 14
-/// rows and columns.
+/// columns. Chosen by timings against `simd` on a busy machine: a quarter faster there, slower at
+/// 14 rows and columns.
 const RESULTS: usize = 784;
 
 /// Channels of a result from which a product of matrices pays where several taps are written out.
-/// Chosen by single-thread timings beside `simd` on a busy machine: a sixth slower at 32, even at
+/// Chosen by single-thread timings against `simd` on a busy machine: a sixth slower at 32, even at
 /// 64, 1.15 to 2.3 times as fast from 96 on.
 const SHARED: usize = 96;
 

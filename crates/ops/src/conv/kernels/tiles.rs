@@ -2,7 +2,7 @@
 //!
 //! Rows of the left side are packed in panels whose heights follow from the instruction set, the
 //! tallest first and no row padded. The sum of an element runs over its terms in order, in one
-//! register, whatever panel it falls in and whatever columns are computed beside it.
+//! register, whatever panel it falls in and whatever columns are computed with it.
 
 use proofmark_simd::{Body, Simd};
 use proofmark_tensor::RowsMut;
@@ -55,7 +55,7 @@ pub(super) fn pack(isa: Isa, rows: Range<usize>, terms: usize, from: &[f32], to:
     }
 }
 
-/// Columns from one row of an image to the next, of which the first so many are its elements.
+/// Columns from one row of an image to the next, of which the first `width` are its elements.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Pitch {
     pub(super) pitch: usize,

@@ -1,8 +1,8 @@
 //! One product after the other: the kernel that does every case anywhere.
 //!
-//! Idea: the sum as written, in one chain of additions for each of blocks of [`BLOCK`], for one
-//! long chain would lose digits. Reads 2 elements a term, 2 flops. Its time is the latency of the
-//! addition, which is what lanes and chains are for.
+//! Idea: the sum as written, in one chain of additions for each block of [`BLOCK`] terms, because
+//! one long chain would lose digits. Reads 2 elements a term, 2 flops. Its time is the latency of
+//! the addition, which is what lanes and chains are for.
 
 use crate::blocks::made::{Made, typed};
 use crate::blocks::stored::Stored;

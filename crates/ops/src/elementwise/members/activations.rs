@@ -17,7 +17,7 @@ use crate::elementwise::{laws, oracle};
 use std::f32::consts::{FRAC_1_SQRT_2, FRAC_2_PI, FRAC_2_SQRT_PI, SQRT_2};
 use std::f64::consts;
 
-/// What `x·F(x)` has alike for every F from 0 to 1 with `F(x) + F(−x) = 1`.
+/// What `x·F(x)` has in common for every F from 0 to 1 with `F(x) + F(−x) = 1`.
 ///
 /// The limit: an exponential within 4 ulp is off by 8u, product, sum and quotient by u each: 11u
 /// of the result, which is 2.75 of the scale's first part. An argument of the exponential that is

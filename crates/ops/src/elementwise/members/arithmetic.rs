@@ -15,7 +15,7 @@ use crate::elementwise::{laws, oracle};
 use proofmark_tensor::Fill;
 use proofmark_terms::{Case, DType};
 
-/// What members of one correctly rounded operation have alike.
+/// What members of one correctly rounded operation have in common.
 ///
 /// The limit, f32: a correctly rounded result lies within the half unit in the last place that q
 /// forgives everyone. 16 bits: the f32 result is off by at most u of itself, and where that

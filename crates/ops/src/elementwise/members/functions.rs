@@ -15,7 +15,7 @@ use crate::elementwise::mutants::{
 use crate::elementwise::{laws, oracle};
 use proofmark_tensor::Fill;
 
-/// What functions of one operand have alike.
+/// What functions of one operand have in common.
 ///
 /// The limit: a function within 4 units in the last place is off by 8u of its result, which is 4
 /// of its scale. So a library's function passes while no other function does.

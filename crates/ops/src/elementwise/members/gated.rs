@@ -14,8 +14,8 @@ use crate::elementwise::mutants::{ALL, RIGHT, Shared, Steps, mutants, narrowed, 
 #[cfg(feature = "judge")]
 use crate::elementwise::{laws, oracle};
 
-/// What they have alike. The limit is the activation's: the product's rounding has a part of the
-/// scale of its own.
+/// What they have in common. The limit is the activation's: the product's rounding has a part of
+/// the scale of its own.
 const GATED: Elementwise = Elementwise {
     edges: &[
         "as the activation gives them, times up: NaN stays at its element; gate -infinity is NaN",

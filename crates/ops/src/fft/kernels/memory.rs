@@ -5,7 +5,7 @@ use super::registers::stays;
 use crate::fft::definition::{Kind, Problem};
 use proofmark_terms::Isa;
 
-/// Longest lines that vectors of 16 lanes would leave half empty: 8 rows of 8 columns, and less.
+/// Longest lines that would leave vectors of 16 lanes half empty: 8 rows of 8 columns, and less.
 const SHORT: usize = 100;
 
 /// The path that is taken, given the permitted one: short lines use short vectors, except for lines

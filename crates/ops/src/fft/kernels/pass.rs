@@ -41,8 +41,9 @@ pub(super) struct Pass<'a> {
     pub(super) columns: usize,
     /// Which groups.
     pub(super) groups: Range<usize>,
-    /// Whether the result takes the place of what is read: the last group is then as narrow as
-    /// what the others leave, while it overlaps the one before where there is room.
+    /// Whether the result takes the place of what is read. The last group is then only as wide as
+    /// the columns that the others leave. Otherwise it overlaps the group before it where there is
+    /// room.
     pub(super) is_in_place: bool,
     /// Where from.
     pub(super) source: Source,
@@ -52,7 +53,7 @@ pub(super) struct Pass<'a> {
     pub(super) scratch: [*mut f32; 2],
 }
 
-/// So many columns from one on.
+/// `lanes` columns, from `column` on.
 #[derive(Clone, Copy)]
 struct Group {
     index: usize,
@@ -134,7 +135,7 @@ impl Pass<'_> {
         }
     }
 
-    /// All stages; where the result lies, if not yet where it goes.
+    /// Runs all stages. Returns where the result lies, if it is not yet where it goes.
     ///
     /// # Safety
     /// The pass's memory is as its fields say.

@@ -1,9 +1,9 @@
 //! Short lines that never leave the registers: `R` by four by four, `R` of 1, 2, 4, 8 or 16.
 //!
 //! Idea: with sixteen lanes, 64 numbers are four pairs of vectors. A butterfly of four is taken
-//! across the vectors, then four lanes change places with the vectors, twice. Of a number's place
-//! the vectors hold the first digit, lanes the other two to base four; t is what comes in, k what
-//! goes out:
+//! across the vectors, then four lanes change places with the vectors, twice. A number's place has
+//! three digits in base four: the vector is the first, and the lane is the other two. The digits t
+//! are those of what comes in, k those of what goes out:
 //!
 //! ```text
 //! t2 | t1 t0   butterfly, factors   k0 | t1 t0   zips       t1 | t0 k0

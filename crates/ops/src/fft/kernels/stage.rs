@@ -30,7 +30,7 @@ pub(super) struct Parts(pub(super) *mut f32);
 pub(super) struct Pairs {
     pub(super) first: *mut f32,
     pub(super) stride: usize,
-    /// What is written is multiplied by it.
+    /// The factor of what is written.
     pub(super) scale: f32,
 }
 

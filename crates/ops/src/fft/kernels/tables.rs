@@ -143,7 +143,7 @@ impl Tables {
         })
     }
 
-    /// So many vectors of real parts, each followed by one of imaginary parts.
+    /// This many vectors of real parts, each followed by one of imaginary parts.
     fn vectors(
         &mut self,
         count: usize,

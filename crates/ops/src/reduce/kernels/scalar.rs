@@ -1,8 +1,8 @@
 //! One output after the other, one term at a time, on any axis.
 //!
-//! Idea: runs of [`RUN`] terms, each reduced as written and joined to those before, for one long
-//! chain of additions would lose digits. Reads each element once; the latency of the operation is
-//! the limit, and along other axes than d a cache line for each term.
+//! Idea: runs of [`RUN`] terms, each reduced as written and joined to those before, because one
+//! long chain of additions would lose digits. Reads each element once; the latency of the operation
+//! is the limit, and along other axes than d a cache line for each term.
 
 use super::super::definition::{Over, Problem};
 use super::super::members::Member;

@@ -73,8 +73,8 @@ impl Plan {
     }
 
     /// Whether so few rows are multiplied that nothing is packed. Every step multiplies by the
-    /// weights over outputs, so packing them pays where some steps have some rows. How many of each
-    /// is reasoned, not raced.
+    /// weights over outputs, so packing them pays where some steps have some rows. The numbers of
+    /// both are reasoned, not raced.
     fn is_skinny(&self, side: usize) -> bool {
         let is_reused = side == 1 && self.of.batch >= 4 && self.of.steps >= 4;
         !self.is_prepared && !is_reused && self.rows(side) <= SKINNY_ROWS
