@@ -5,7 +5,7 @@
 //! again.
 
 use crate::log::{self, Commit, Committed, Compaction, Group, Remove};
-use crate::read::Snapshot;
+use crate::read::{Shard, Snapshot};
 use crate::{HistoryError, Place, Run, checkpoint, durable, group, merge, object, probe, tables};
 use serde::Serialize;
 use std::collections::BTreeSet;
@@ -136,17 +136,12 @@ async fn attempt(
         let mut sources = Vec::new();
         let mut runs: Vec<Run> = objects.iter().map(|object| object.run.clone()).collect();
         for group in &groups {
-            for path in &group.segments {
-                let segment = snapshot.state.segments.get(path).ok_or_else(|| {
-                    HistoryError::damaged(path, "a group names it and no entry adds it")
-                })?;
-                sources.push(snapshot.segment_batches(segment).await?);
-                commit.removes.push(Remove {
-                    path: path.clone(),
-                    deletion_timestamp: time_ms,
-                    data_change: true,
-                });
-            }
+            sources.push(snapshot.group_rows(group, Shard::WHOLE)?);
+            commit.removes.extend(group.segments.iter().map(|path| Remove {
+                path: path.clone(),
+                deletion_timestamp: time_ms,
+                data_change: true,
+            }));
             for batch in object::from_parquet(&group.runs, place.get(&group.runs).await?)? {
                 runs.extend(tables::to_runs(&batch, &group.runs)?);
             }
@@ -266,7 +261,6 @@ fn made_ms(name: &str) -> Option<i64> {
 mod tests {
     use super::*;
     use crate::object::tests::run_object;
-    use crate::read::Shard;
     use crate::{Point, SeriesKey, append, init};
     use std::time::Duration;
 

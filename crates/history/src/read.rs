@@ -3,7 +3,7 @@
 //! A [`Snapshot`] is the log up to an entry, and the inbox objects that it has not consumed. It
 //! never changes, whatever writers and compactors do meanwhile.
 
-use crate::log::Segment;
+use crate::log::{Group, Segment};
 use crate::merge::{self, Batches, Merge};
 use crate::object::{self, InboxObject};
 use crate::rows::Columns;
@@ -21,7 +21,6 @@ use parquet::arrow::arrow_reader::{
 use parquet::arrow::async_reader::ParquetRecordBatchStreamBuilder;
 use parquet::file::metadata::ParquetMetaData;
 use parquet::file::page_index::column_index::ColumnIndexMetaData;
-use parquet::file::statistics::Statistics;
 use std::collections::{BTreeSet, HashMap};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use tokio::sync::OnceCell;
@@ -180,7 +179,7 @@ impl Snapshot {
     /// The batches of one object of each group, with its name.
     async fn group_batches(
         &self,
-        name: impl Fn(&crate::log::Group) -> &String,
+        name: impl Fn(&Group) -> &String,
     ) -> Result<Vec<(String, RecordBatch)>, HistoryError> {
         let mut batches = Vec::new();
         for group in self.state.groups.values() {
@@ -249,14 +248,9 @@ impl Snapshot {
         let column = schema.columns().iter().position(|column| column.name() == "series");
         let column = column.ok_or_else(|| HistoryError::damaged(name, "it has no series"))?;
         let may_have = |group: &usize| {
-            let statistics = builder.metadata().row_group(*group).column(column).statistics();
-            let Some(Statistics::ByteArray(statistics)) = statistics else { return true };
-            let bound = |bound: Option<&parquet::data_type::ByteArray>| {
-                bound.map(|bound| bound.data().to_vec())
-            };
-            let id = id.as_bytes();
-            bound(statistics.min_opt()).is_none_or(|least| least.as_slice() <= id)
-                && bound(statistics.max_opt()).is_none_or(|most| id <= most.as_slice())
+            let (first, last) = segment::series_of(builder.metadata(), *group, column);
+            first.is_none_or(|first| first <= id.as_bytes())
+                && last.is_none_or(|last| id.as_bytes() <= last)
         };
         let groups: Vec<usize> =
             (0..builder.metadata().num_row_groups()).filter(may_have).collect();
@@ -314,20 +308,28 @@ impl Snapshot {
         self.footers.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// All rows of a segment, in order.
-    pub(crate) async fn segment_batches(&self, segment: &Segment) -> Result<Batches, HistoryError> {
-        let name = segment.path.clone();
-        let batches = self.open(segment).await?.with_batch_size(8192).build();
-        let batches = batches.map_err(|error| segment::unreadable(&name, error))?;
-        let named = move |error| segment::unreadable(&name, error);
-        Ok(batches.map_err(named).boxed())
+    /// The rows of a group that a shard can have, in order.
+    pub(crate) fn group_rows(&self, group: &Group, shard: Shard) -> Result<Batches, HistoryError> {
+        let mut segments = Vec::new();
+        for path in &group.segments {
+            let segment = self.state.segments.get(path).ok_or_else(|| {
+                HistoryError::damaged(path, "a group names it and no entry adds it")
+            })?;
+            let stats = &segment.stats;
+            let (first, last) = (&stats.min_values.series, &stats.max_values.series);
+            if shard.may_have(first.as_bytes(), last.as_bytes()) {
+                segments.push(segment.clone());
+            }
+        }
+        Ok(segment::rows_of(&self.place, segments, shard))
     }
 
     /// The points of every series of a shard, one series after the other in order of ids, each in
     /// order of the time of its commits. `visit` is given the key and the points of a series; it
     /// may end the walk with an error.
     ///
-    /// Memory is that of the longest series, and of a batch of each segment and inbox object.
+    /// Only the parts of segments that can have series of the shard are read. Memory is that of the
+    /// longest series, of a row group of each group of segments, and of the inbox.
     ///
     /// # Errors
     /// If it cannot be read, or `visit` fails.
@@ -337,8 +339,8 @@ impl Snapshot {
         mut visit: impl FnMut(&SeriesKey, &[Point]) -> Result<(), HistoryError>,
     ) -> Result<(), HistoryError> {
         let mut sources = Vec::new();
-        for segment in self.state.segments.values() {
-            sources.push(self.segment_batches(segment).await?);
+        for group in self.state.groups.values() {
+            sources.push(self.group_rows(group, shard)?);
         }
         for object in &self.objects().await?.0 {
             sources.push(merge::of_batches(object.batches.clone()));
@@ -412,6 +414,52 @@ mod tests {
                 assert_eq!(shards.count(), 1);
             }
         }
+    }
+
+    #[test]
+    fn a_shard_skips_the_ranges_that_have_none_of_its_series() {
+        let id = |byte: u8| SeriesId([byte; 16]);
+        for of in 1..6 {
+            for shard in (1..=of).map(|number| Shard { number, of }) {
+                for (first, last) in (0..=255u8).flat_map(|a| (a..=255).map(move |b| (a, b))) {
+                    let has = (first..=last).any(|byte| shard.has(id(byte)));
+                    let (first, last) = (id(first).to_string(), id(last).to_string());
+                    assert_eq!(shard.may_have(first.as_bytes(), last.as_bytes()), has);
+                }
+                assert!(shard.may_have(b"no id", "é".as_bytes()));
+            }
+        }
+    }
+
+    #[tokio::test]
+    async fn shards_of_several_groups_and_an_inbox_have_all_points() {
+        let folder = tempfile::tempdir().unwrap();
+        let place = Place::folder(folder.path()).unwrap();
+        init(&place).await.unwrap();
+        for (run, time, series) in [("a", 1, 300), ("b", 2, 20), ("c", 3, 40)] {
+            append(&place, &run_object(run, time, series)).await.unwrap();
+            if run < "c" {
+                let now = crate::compact::Options::at(std::time::SystemTime::UNIX_EPOCH);
+                crate::compact::compact(&place, now).await.unwrap();
+            }
+        }
+        let snapshot = Snapshot::load(&place).await.unwrap();
+        assert_eq!((snapshot.state.groups.len(), snapshot.inbox.len()), (2, 1));
+        let points = async |shard| {
+            let mut all = Vec::new();
+            let visit = |_: &SeriesKey, points: &[Point]| {
+                all.extend_from_slice(points);
+                Ok(())
+            };
+            snapshot.for_each_series(shard, visit).await.unwrap();
+            all
+        };
+        let mut parts = Vec::new();
+        for number in 1..=3 {
+            parts.extend(points(Shard { number, of: 3 }).await);
+        }
+        assert_eq!(parts.len(), 360);
+        assert_eq!(parts, points(Shard::WHOLE).await);
     }
 
     #[tokio::test]

@@ -49,8 +49,23 @@ impl Shard {
 
     /// Whether a series belongs to it. Ids are hashes, so that equal ranges are equal parts.
     pub fn has(self, series: SeriesId) -> bool {
-        let start =
-            u64::from(u32::from_be_bytes([series.0[0], series.0[1], series.0[2], series.0[3]]));
-        (start * u64::from(self.of)) >> 32 == u64::from(self.number) - 1
+        let id = series.0;
+        self.number_of([id[0], id[1], id[2], id[3]]) == u64::from(self.number)
+    }
+
+    /// Whether series from the first to the last, both as text, can belong to it.
+    pub(crate) fn may_have(self, first: &[u8], last: &[u8]) -> bool {
+        let number_of = |text: &[u8]| {
+            let digits = std::str::from_utf8(text.get(..8)?).ok()?;
+            Some(self.number_of(u32::from_str_radix(digits, 16).ok()?.to_be_bytes()))
+        };
+        let number = u64::from(self.number);
+        number_of(first).is_none_or(|of_first| of_first <= number)
+            && number_of(last).is_none_or(|of_last| number <= of_last)
+    }
+
+    /// The number of the part that has ids of this start. It never falls as ids rise.
+    fn number_of(self, start: [u8; 4]) -> u64 {
+        1 + ((u64::from(u32::from_be_bytes(start)) * u64::from(self.of)) >> 32)
     }
 }
